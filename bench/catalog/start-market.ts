@@ -22,6 +22,8 @@ export interface MarketOrder {
   /** Path that answers 200 once search by words is ready. */
   searchPath: string;
   profileFolder: string | null;
+  /** Limits that differ from those of the other benchmarks. */
+  limits?: Readonly<Record<string, number>>;
   signal: AbortSignal;
 }
 
@@ -67,7 +69,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
       OPENAISLE_TREASURY: TREASURY,
       OPENAISLE_CATALOG_MEMORY_MB: String(order.catalogMemoryMb),
-      OPENAISLE_LIMITS: (await wideLimits(ROOT)).market,
+      OPENAISLE_LIMITS: JSON.stringify({ ...JSON.parse((await wideLimits(ROOT)).market), ...order.limits }),
       ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
     },
     stdio: ['ignore', log, log, 'ipc'],

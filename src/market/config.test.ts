@@ -51,6 +51,7 @@ describe('readMarketConfig', () => {
       facilitatorAuth: null,
       cityUrl: null,
       pepperFile: null,
+      s3: null,
       keyPrefix: 'aisle',
       sourceUrl: null,
       explorerUrl: NETWORKS.base.explorerUrl,
@@ -83,6 +84,11 @@ describe('readMarketConfig', () => {
       OPENAISLE_FACILITATOR_AUTH: 'Bearer word',
       OPENAISLE_CITY_URL: 'https://City.example:443/',
       OPENAISLE_PEPPER_FILE: '/run/pepper',
+      OPENAISLE_S3_ENDPOINT: 'https://S3.example.org/',
+      OPENAISLE_S3_BUCKET: 'goods.of-shop2',
+      OPENAISLE_S3_REGION: 'eu-central-1',
+      OPENAISLE_S3_KEY_ID: 'AKIAEXAMPLE',
+      OPENAISLE_S3_SECRET_FILE: '/run/s3-secret',
       OPENAISLE_KEY_PREFIX: 'shop2',
       OPENAISLE_DEPLOYMENT_COMMIT: 'abcdef0',
       OPENAISLE_SOURCE_URL: 'https://example.org/source',
@@ -106,6 +112,13 @@ describe('readMarketConfig', () => {
       treasury: TREASURY,
       facilitatorAuth: 'Bearer word',
       cityUrl: 'https://city.example',
+      s3: {
+        endpoint: 'https://s3.example.org',
+        bucket: 'goods.of-shop2',
+        region: 'eu-central-1',
+        keyId: 'AKIAEXAMPLE',
+        secretFile: '/run/s3-secret',
+      },
       deploymentCommit: 'abcdef0',
       contactUrl: 'mailto:market@operator.example',
       limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
@@ -113,6 +126,27 @@ describe('readMarketConfig', () => {
       hostedHosts: ['claude.ai', 'hosted.example'],
       trustProxy: ['loopback', '10.0.0.0/8'],
     });
+  });
+
+  it('takes the variables of the S3 store together or not at all', () => {
+    const store = {
+      OPENAISLE_S3_ENDPOINT: 'http://127.0.0.1:9000',
+      OPENAISLE_S3_BUCKET: 'goods',
+      OPENAISLE_S3_KEY_ID: 'key',
+      OPENAISLE_S3_SECRET_FILE: 'secret',
+    };
+    expect(readMarketConfig({ ...minimalEnv, ...store }).s3).toMatchObject({ region: 'us-east-1' });
+    for (const name of Object.keys(store))
+      expect(faultsOf({ ...store, [name]: '' })).toEqual([
+        `${name} is required with the other variables of the S3 store`,
+      ]);
+    expect(faultsOf({ OPENAISLE_S3_REGION: 'auto' })).toHaveLength(4);
+    const endpoints = ['http://s3.example', 'https://s3.example/path', 'https://key:word@s3.example', 's3.example'];
+    for (const endpoint of [...endpoints, 'https://s3.example?x', 'http://127.0.0.1.example'])
+      expect(faultsOf({ ...store, OPENAISLE_S3_ENDPOINT: endpoint })).toEqual([
+        'OPENAISLE_S3_ENDPOINT must be an https origin such as https://s3.example.org, without a path. http is for a loopback address only',
+      ]);
+    expect(faultsOf({ ...store, OPENAISLE_S3_BUCKET: 'Goods', OPENAISLE_S3_KEY_ID: 'a/b' })).toHaveLength(2);
   });
 
   it('finds an own URL that works on this machine', () => {

@@ -11,6 +11,7 @@ import {
 } from '../platform/config.ts';
 import { ZERO_ADDRESS } from '../platform/hex.ts';
 import { parseSubnet } from '../platform/http/client-network.ts';
+import { isLoopback } from '../platform/loopback.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -33,7 +34,7 @@ import {
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import type { MarketConfig, NetworkRule } from './context.ts';
+import type { MarketConfig, NetworkRule, S3Settings } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
 const HIGHEST_LIMITS = new Map([['artifact_bytes', 2_147_483_648]]);
@@ -107,6 +108,19 @@ function isContact(text: string): boolean {
   return url !== null && url.username === '' && url.password === '';
 }
 
+/** Bytes of goods and signatures would pass a network in the clear. */
+function s3EndpointVariable(): Variable<string | null> {
+  const schema = z.string().transform((text, context) => {
+    const url = /^https?:\/\/[^\s/]+\/?$/i.test(text) ? URL.parse(text) : null;
+    const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+    if (isPlain && (url.protocol === 'https:' || isLoopback(url.hostname))) return url.origin;
+    context.addIssue({ code: 'invalid_format', format: 'url' });
+    return z.NEVER;
+  });
+  const must = 'an https origin such as https://s3.example.org, without a path. http is for a loopback address only';
+  return optional<string | null>(schema, must, null);
+}
+
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
 /** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Refuses /0, because clients could then choose their address. */
@@ -161,6 +175,24 @@ const SETTINGS = {
   ],
   cityUrl: ['OPENAISLE_CITY_URL', originVariable()],
   pepperFile: ['OPENAISLE_PEPPER_FILE', pathVariable(null)],
+  s3Endpoint: ['OPENAISLE_S3_ENDPOINT', s3EndpointVariable()],
+  s3Bucket: [
+    'OPENAISLE_S3_BUCKET',
+    optional<string | null>(
+      text.regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/),
+      'the name of a bucket: 3 to 63 of a-z, 0-9, dot and hyphen',
+      null,
+    ),
+  ],
+  s3Region: [
+    'OPENAISLE_S3_REGION',
+    optional<string>(text.regex(/^[a-z0-9-]{1,64}$/), 'the name of a region: a-z, 0-9 and hyphen', 'us-east-1'),
+  ],
+  s3KeyId: [
+    'OPENAISLE_S3_KEY_ID',
+    optional<string | null>(text.regex(/^[\w.@+=-]{1,128}$/), 'the id of an access key, without its secret', null),
+  ],
+  s3SecretFile: ['OPENAISLE_S3_SECRET_FILE', pathVariable(null)],
   keyPrefix: ['OPENAISLE_KEY_PREFIX', keyPrefixVariable('aisle')],
   deploymentCommit: [
     'OPENAISLE_DEPLOYMENT_COMMIT',
@@ -220,16 +252,28 @@ type Settings = { [S in keyof typeof SETTINGS]: (typeof SETTINGS)[S][1] extends 
 const READ_ELSEWHERE = ['OPENAISLE_TEST_CRASH_AT'];
 const PEPPER = { databaseUrl: 'DATABASE_URL', pepperFile: 'OPENAISLE_PEPPER_FILE' };
 
+const S3_NEEDS = ['OPENAISLE_S3_ENDPOINT', 'OPENAISLE_S3_BUCKET', 'OPENAISLE_S3_KEY_ID', 'OPENAISLE_S3_SECRET_FILE'];
+
+/** The variables of the S3 store are set together or not at all. */
+function s3Faults(env: Environment): string[] {
+  const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';
+  if (![...S3_NEEDS, 'OPENAISLE_S3_REGION'].some(isSet)) return [];
+  return S3_NEEDS.filter((name) => !isSet(name)).map(
+    (name) => `${name} is required with the other variables of the S3 store`,
+  );
+}
+
 function readSettings(env: Environment): Settings {
   const variables: Record<string, Variable<unknown>> = Object.fromEntries(Object.values(SETTINGS));
   const naming = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
-  const values = readEnvironment(env, variables, naming, pepperFaults(env, PEPPER));
+  const values = readEnvironment(env, variables, naming, [...pepperFaults(env, PEPPER), ...s3Faults(env)]);
   return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
 }
 
 /** Reads the environment. Throws a ConfigError that names wrong variables and no values. */
 export function readMarketConfig(env: Environment): MarketConfig {
-  const { usdcAddress, configuredLimits, catalogMemoryMb, ...settings } = readSettings(env);
+  const { usdcAddress, configuredLimits, catalogMemoryMb, ...read } = readSettings(env);
+  const { s3Endpoint, s3Bucket, s3Region, s3KeyId, s3SecretFile, ...settings } = read;
   const network = { ...settings.network, usdc: usdcAddress ?? settings.network.usdc };
   if (settings.treasury === ZERO_ADDRESS || settings.treasury === network.usdc) {
     throw new ConfigError(['OPENAISLE_TREASURY must be neither the zero address nor the USDC contract']);
@@ -240,9 +284,17 @@ export function readMarketConfig(env: Environment): MarketConfig {
   return {
     ...settings,
     ...configuredLimits,
+    s3: joinS3({ endpoint: s3Endpoint, bucket: s3Bucket, region: s3Region, keyId: s3KeyId, secretFile: s3SecretFile }),
     network,
     baseUrl: settings.baseUrl ?? localUrl(settings.host, settings.port),
     explorerUrl: settings.explorerUrl === undefined ? network.explorerUrl : settings.explorerUrl,
     catalogMemoryBytes: catalogMemoryMb * BYTES_PER_MB,
   };
+}
+
+/** Returns the store's settings, which are all set or none, except the region. */
+function joinS3(settings: { [S in keyof S3Settings]: S3Settings[S] | null }): S3Settings | null {
+  const { endpoint, bucket, region, keyId, secretFile } = settings;
+  if (endpoint === null || bucket === null || region === null || keyId === null || secretFile === null) return null;
+  return { endpoint, bucket, region, keyId, secretFile };
 }

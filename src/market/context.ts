@@ -8,14 +8,24 @@ import type { Hex } from '../platform/hex.ts';
 import type { Subnet } from '../platform/http/client-network.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
+import type { ObjectStore } from '../platform/object-store.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
-import type { ObjectStore } from './goods/chunks.ts';
 
 export interface NetworkRule {
   /** At most 64 bits of an IPv6 address, because a client controls the rest. */
   network: Subnet;
   limits: Partial<Limits>;
+}
+
+/** An S3 bucket that keeps the bytes of uploaded goods. */
+export interface S3Settings {
+  /** Origin. https, or http on a loopback address. */
+  endpoint: string;
+  bucket: string;
+  region: string;
+  keyId: string;
+  secretFile: string;
 }
 
 /** The market's environment, checked at start (docs/operate.md). */
@@ -46,6 +56,8 @@ export interface MarketConfig {
   /** Origin of the linked city. Null if no things are sold. */
   cityUrl: string | null;
   pepperFile: string | null;
+  /** Where the bytes of new uploads go. Null: into the database. */
+  s3: S3Settings | null;
   keyPrefix: string;
   deploymentCommit: string | null;
   sourceUrl: string | null;

@@ -7,6 +7,7 @@ import { type NotedDatabase, noteWrites } from '../platform/database/note-writes
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import type { Log } from '../platform/log.ts';
 import { historyLost, type LogCopyPlace } from '../platform/log-copy/place.ts';
+import type { ObjectStore } from '../platform/object-store.ts';
 import type { Random } from '../platform/random.ts';
 import { createPruning } from './catalog/feed/store.ts';
 import { createMarketCatalog, type MarketCatalog } from './catalog/market-catalog.ts';
@@ -18,7 +19,8 @@ import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { slotOptions } from './events/stream/slots.ts';
-import type { ObjectStore } from './goods/chunks.ts';
+import { mountUploads } from './goods/uploads/mount-uploads.ts';
+import { createUploadBudget } from './goods/uploads/upload-limits.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/register.ts';
 import { createBudgets } from './limits/budgets.ts';
@@ -45,6 +47,7 @@ import {
   guardMounts,
   type MarketHistory,
   refuseByDatabase,
+  refuseLockedOut,
 } from './recovery/guard-history.ts';
 import { createThingFees } from './world/drafts/list-world.ts';
 import { createWorldSyncJob } from './world/sync/world-sync-job.ts';
@@ -261,6 +264,12 @@ function serveHttp(
       ...guardMounts(history.isLost, [
         ...connector.routes(inside),
         ...createConnectPages(market, connector.interactions, inside),
+        ...mountUploads({
+          market,
+          inside,
+          budget: createUploadBudget(market, budgets),
+          admitWrite: (merchant) => refuseLockedOut(history, market, merchant),
+        }),
       ]),
       ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),
       ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),

@@ -1,24 +1,12 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { RightsMissing } from '../platform/database/applied-migrations.ts';
 import { migrate, type OnProgress } from '../platform/database/migrate.ts';
 import { type ResolvedDatabase, resolveDatabase } from '../platform/database/resolve-database.ts';
 import type { Log } from '../platform/log.ts';
+import { isLoopback } from '../platform/loopback.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
-
-/** Whether only this machine can reach the host. */
-function isLoopback(host: string): boolean {
-  const plain = host.replace(/^\[|\]$/g, '');
-  if (plain === 'localhost' || plain.endsWith('.localhost')) return true;
-  if (isIPv4(plain)) return LOOPBACK.check(plain, 'ipv4');
-  return isIPv6(plain) && LOOPBACK.check(plain, 'ipv6');
-}
 
 /** Warns of settings that expose the market in ways the operator may not intend. */
 export function warnOfExposure(

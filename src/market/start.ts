@@ -17,6 +17,7 @@ import { type ServerRun, undoOnFailure } from '../platform/shutdown.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
 import { createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
+import { type OpenObjectStore, openObjectStore } from './goods/s3-store.ts';
 import { prepareDatabase } from './prepare-database.ts';
 
 export interface RunMarketOptions {
@@ -34,6 +35,7 @@ export interface MarketRun extends ServerRun {
 /** Runs the whole market in this process. Cleans up if the start fails. */
 export function runMarket({ config, log, crashPoint }: RunMarketOptions): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
+    await checkObjectStore(config, log);
     const prepared = await prepareDatabase(config, log);
     begun.defer(() => prepared.stop());
     const metrics = createMetrics({ worker: '1', withProcess: config.metricsPort !== 0 });
@@ -89,6 +91,8 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       ...(poolSize === null ? {} : { poolSize }),
     });
     begun.defer(() => database.close());
+    const objectStore = await openStore(config, options.log);
+    begun.defer(() => objectStore?.close());
     const running = createMarket({
       config,
       database,
@@ -96,6 +100,7 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       random: systemRandom,
       log: countRequests(options.log, metrics.countRequest),
       pepper: await loadOwnPepper(config),
+      objectStore,
       logCopy: await openLogCopyPlace(config, {
         random: systemRandom,
         log: options.log,
@@ -107,8 +112,22 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
     // Stop it even if start() fails, because jobs that have started would otherwise keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
-    return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
+    const stopServing: ServedMarket['stopServing'] = async (how) => {
+      await running.stop(how);
+      objectStore?.close();
+    };
+    return { url, port, stopServing, closeDatabase: () => database.close() };
   });
+}
+
+async function openStore({ s3 }: Pick<MarketConfig, 's3'>, log: Log): Promise<OpenObjectStore | null> {
+  return s3 === null ? null : await openObjectStore(s3, { clock: systemClock, random: systemRandom, log });
+}
+
+/** Checks the configured store once, in the first process. Throws if it cannot be used, because uploads would be refused. */
+export async function checkObjectStore(config: Pick<MarketConfig, 's3'>, log: Log): Promise<void> {
+  const store = await openStore(config, log);
+  await store?.check().finally(store.close);
 }
 
 /** Counts requests from the access log's lines, so that metrics and log cannot differ. */

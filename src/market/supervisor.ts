@@ -8,11 +8,19 @@ import type { MarketConfig } from './context.ts';
 import { addProcess, createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
-import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
+import {
+  checkObjectStore,
+  type MarketRun,
+  type RunMarketOptions,
+  serveMarket,
+  serveMetrics,
+  sizePools,
+} from './start.ts';
 
 /** Runs the first of several processes, which owns the database and the port, keeps the workers alive and serves only the metrics. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
+    await checkObjectStore(config, log);
     const prepared = await prepareDatabase(config, log);
     begun.defer(() => prepared.stop());
     const task: WorkerTask = { databaseUrl: prepared.url, poolSize: await sizePools(config, prepared.url) };

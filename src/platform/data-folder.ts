@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { LockFailure } from '../locks/lock-failure.ts';
 import { type Lock, takeLock } from '../locks/take-lock.ts';
@@ -55,6 +55,16 @@ function refusalOf({ why, pid, path, cause }: LockFailure, shownAs: string): Err
         `${folder} cannot be locked: its file system holds no sockets, or this process may make none. Use a folder on a local disk`,
         { cause },
       );
+  }
+}
+
+/** Returns the free bytes of the disk that a folder is on. Null if that cannot be read. */
+export async function readFreeBytes(folder: string): Promise<number | null> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    return null;
   }
 }
 

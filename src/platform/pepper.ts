@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { hasCode, readPrivate } from './private-file.ts';
 import { type Random, systemRandom } from './random.ts';
 
 /** Hashes secrets. Only the HMAC-SHA-256 of a secret under a pepper is stored. */
@@ -35,10 +36,10 @@ const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
  * be removed once no stored hash uses its version.
  */
 export async function loadPepper({ file, createIfMissing, random = systemRandom }: LoadPepperOptions): Promise<Pepper> {
-  let text = await readPrivate(file);
+  let text = await readPrivate(file, 'pepper');
   if (text === null && createIfMissing) {
     await initPepper(file, random);
-    text = await readPrivate(file);
+    text = await readPrivate(file, 'pepper');
   }
   if (text === null) throw missingPepper(file);
   return createPepperFrom(parsePeppers(text, file));
@@ -83,35 +84,6 @@ export function missingPepper(file: string): Error {
   );
 }
 
-export async function readPrivate(file: string): Promise<string | null> {
-  const handle = await open(file, 'r').catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  });
-  if (handle === null) return null;
-  try {
-    checkPrivate(file, await handle.stat());
-    return await handle.readFile('utf8');
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Requires that nobody but the owner can read the file, except one group of this process, because orchestrators mount secrets that way. */
-function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }): void {
-  if ((mode & 0o077) === 0) return;
-  const shown = (mode & 0o777).toString(8).padStart(4, '0');
-  if ((mode & 0o777) !== 0o440)
-    throw new Error(
-      `the pepper file ${file} has mode ${shown}, so other users can read it. Set it to 0600 or 0400, or to 0440 with a group of this process`,
-    );
-  const own = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
-  if (!own.includes(gid))
-    throw new Error(
-      `the pepper file ${file} has mode 0440 and group ${gid}, which is not a group of this process. Change its group, or set it to 0400`,
-    );
-}
-
 /**
  * Creates a file with one new pepper, and its folder if needed. Returns false if the file exists. Writes to a temporary name and then links
  * it: of two processes that start at the same time one wins, none reads half a file, and no crash destroys a pepper in use.
@@ -153,8 +125,4 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

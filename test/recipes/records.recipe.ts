@@ -152,4 +152,16 @@ export type Payment = X402Payment | DirectPayment | VoucherPayment;`,
   },
 });
 
-carryOut(import.meta.filename, [eventKind, fieldListing, paymentPath]);
+const STORE = 'src/market/goods/s3-store';
+
+const artifactStore = recipe('Another artifact store', {
+  most: 1,
+  steps: [(copy) => copy.add(`${STORE}.test.ts`, 'memory-store.test.ts.txt')],
+  forgotten: {
+    step: (copy) => copy.add(`${STORE}.ts`, 'memory-store.ts.txt'),
+    by: `${STORE}.test.ts`,
+    error: /could not store a probe object/,
+  },
+});
+
+carryOut(import.meta.filename, [eventKind, fieldListing, paymentPath, artifactStore]);

@@ -18,6 +18,8 @@ export const WIDE_BUDGETS = {
   ...{ chain_reads_per_wallet_minute: 1_000_000, chain_reads_per_minute: 10_000_000 },
   ...{ read_ms_per_ip_minute: 1_000_000, read_ms_per_minute: 10_000_000 },
   ...{ store_megabytes_per_ip_hour: 1_000_000, store_megabytes_per_hour: 10_000_000 },
+  ...{ upload_megabytes_per_ip_hour: 1_000_000, upload_megabytes_per_merchant_hour: 1_000_000 },
+  ...{ upload_megabytes_per_hour: 10_000_000 },
 } satisfies Partial<Limits>;
 
 /** OPENAISLE_LIMITS for tests whose calls all come from one address. */
@@ -94,6 +96,7 @@ export function marketContext(options: {
       facilitatorAuth: null,
       cityUrl: null,
       pepperFile: null,
+      s3: null,
       keyPrefix: 'aisle',
       deploymentCommit: null,
       sourceUrl: null,

@@ -121,6 +121,7 @@ export function worldConfig(given: {
     facilitatorAuth: given.facilitatorAuth ?? null,
     cityUrl: given.cityUrl ?? null,
     pepperFile: null,
+    s3: null,
     keyPrefix: given.keyPrefix ?? 'aisle',
     deploymentCommit: null,
     sourceUrl: null,

@@ -42,9 +42,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
   const listingId = Number(at.listingId);
   const endedId = at.endedId ?? at.listingId;
   const listing = newGoods({
-    artifact_encoding: 'utf-8',
-    artifact_media_type: 'text/plain',
-    artifact_filename: 'goods.txt',
+    ...{ artifact_encoding: 'utf-8', artifact_media_type: 'text/plain', artifact_filename: 'goods.txt' },
     ...{ tags: ['one'], keywords: ['a need', 'csv'] },
     aisle: 'tools',
     license: 'MIT',

@@ -1,7 +1,10 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import type { ObjectStore } from '../../platform/object-store.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+
+export type { ObjectStore };
 
 /** Bytes of uploaded goods are stored and read in chunks of this size, except the last one of a request. */
 export const CHUNK_BYTES = 524_288;
@@ -11,15 +14,6 @@ const ABANDONED_AFTER_MS = 86_400_000;
 
 /** Where a chunk is: in its row, or under a name in the S3 store. */
 export type ChunkPlace = { content: Buffer } | { s3Name: string };
-
-/** Stores chunks outside of the database. Names are random and used once. Every failure throws. */
-export interface ObjectStore {
-  put(name: string, bytes: Buffer): Promise<void>;
-  /** Returns the bytes from `from` up to `to`, exclusive. Throws if the object does not have them. */
-  get(name: string, range: { from: number; to: number }): Promise<Buffer>;
-  /** Succeeds if there is no such object. */
-  delete(name: string): Promise<void>;
-}
 
 type Storing = Pick<Market, 'database' | 'clock' | 'random' | 'objectStore'>;
 

@@ -2,7 +2,8 @@ import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RECOVERY_CODE_COUNT } from '../../contract/vocabulary.ts';
 import type { KeyHash } from '../../platform/key-hash.ts';
-import { missingPepper, parsePeppers, readPrivate, syncFolder, writeDurably } from '../../platform/pepper.ts';
+import { missingPepper, parsePeppers, syncFolder, writeDurably } from '../../platform/pepper.ts';
+import { readPrivate } from '../../platform/private-file.ts';
 import type { Random } from '../../platform/random.ts';
 import { canonicalCode, isRecoveryCode, makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
 import type { Market, Pepper } from '../context.ts';
@@ -64,7 +65,7 @@ export async function addPepper(named: string, random: Random): Promise<number> 
     throw error;
   });
   try {
-    const text = await readPrivate(file);
+    const text = await readPrivate(file, 'pepper');
     if (text === null) throw missingPepper(file);
     const version = Math.max(...parsePeppers(text, file).keys()) + 1;
     const { uid, gid, mode } = await stat(file);
@@ -72,7 +73,7 @@ export async function addPepper(named: string, random: Random): Promise<number> 
     await handle.chmod(mode & 0o777);
     await writeDurably(handle, `${text.replace(/\n*$/, '\n')}${version}:${random.bytes(32).toString('hex')}\n`);
     // Check the draft, because an unreadable file must not replace a readable one.
-    parsePeppers((await readPrivate(draft)) ?? '', draft);
+    parsePeppers((await readPrivate(draft, 'pepper')) ?? '', draft);
     await rename(draft, file);
     await syncFolder(dirname(file));
     return version;

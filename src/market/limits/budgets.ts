@@ -15,6 +15,8 @@ export interface Budgets {
   readMs: Budget;
   /** Megabytes sent in answers that contain a whole store. */
   wholeStores: Budget;
+  /** Megabytes that arrive as uploads. */
+  uploads: Budget;
 }
 
 export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
@@ -45,6 +47,10 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
     readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: namedLimit('read_ms_per_minute') }),
     wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, {
       forAll: namedLimit('store_megabytes_per_hour'),
+    }),
+    uploads: create('upload_megabytes_per_ip_hour', HOUR_SECONDS, {
+      perAccount: namedLimit('upload_megabytes_per_merchant_hour'),
+      forAll: namedLimit('upload_megabytes_per_hour'),
     }),
   };
 }

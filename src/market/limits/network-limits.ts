@@ -17,6 +17,7 @@ export const NETWORK_LIMITS = [
   'chain_reads_per_ip_minute',
   'read_ms_per_ip_minute',
   'store_megabytes_per_ip_hour',
+  'upload_megabytes_per_ip_hour',
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 

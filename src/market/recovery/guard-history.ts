@@ -107,9 +107,14 @@ type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/** Whether this merchant must rotate its key first. A request to rotate has no authenticated caller, so it is never blocked. */
-async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
-  return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
+/** Refuses a write by a merchant that must rotate its key first. A request to rotate has no authenticated caller, so it is never blocked. */
+export async function refuseLockedOut(
+  { hasLocks }: Pick<LossState, 'hasLocks'>,
+  { database }: Pick<Market, 'database'>,
+  caller: Pick<Merchant, 'id'> | null | undefined,
+): Promise<void> {
+  if (caller === null || caller === undefined || !hasLocks()) return;
+  if (await isLocked(database, caller.id)) throw new Refusal('rotation_required');
 }
 
 /**
@@ -117,16 +122,14 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
  * their key first. If a write brings a recovery slip, restores the payment or intent of the slip before the write.
  */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
-  const { isLost, hasLocks, recoveredAt } = history;
+  const { isLost, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
     // Each operation has its own types, which a loop over the table cannot preserve.
     const act = operation as unknown as AnyOperation;
     const guardedOperation: AnyOperation = async (market, call) => {
       if (isLost()) throw historyLost();
-      if (hasLocks() && isWrite(name as EndpointName) && (await isLockedOut(market, call.caller))) {
-        throw new Refusal('rotation_required');
-      }
+      if (isWrite(name as EndpointName)) await refuseLockedOut(history, market, call.caller);
       const { recoverySlip } = call.payment;
       if (recoverySlip !== null && isWrite(name as EndpointName)) {
         await restoreFromSlip(market, recoverySlip, recoveredAt());

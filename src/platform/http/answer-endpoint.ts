@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import type { EndpointShape } from '../../contract/endpoint.ts';
+import type { Auth, EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secrets.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import {
   acceptsGzip,
   type Identification,
+  type Identified,
   identifyCaller,
   readPaymentHeaders,
   readSlip,
@@ -55,12 +56,7 @@ export async function answerEndpoint<Caller>(
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
   guardBody(entry.guard, read.refusal ? incoming.body : read.value, secretFieldsOf(endpoint, read.value));
-  const { caller, bearer } = await identifyCaller(
-    endpoint.auth,
-    { rawHeaders: incoming.rawHeaders, known: knownCaller },
-    entry,
-  );
-  if (caller !== null) incoming.notes['merchant_id'] = entry.callerId(caller);
+  const { caller, bearer } = await identifyAndNote(entry, endpoint.auth, incoming, knownCaller);
   const { rawHeaders } = incoming;
   const payment = endpoint.payment ? readPaymentHeaders(rawHeaders) : { ...NO_PROOF, ...readSlip(rawHeaders) };
   const params = checkParams(endpoint, incoming.params);
@@ -91,6 +87,25 @@ export async function answerEndpoint<Caller>(
       ? presentPrepared(endpoint, answer.prepared)
       : presentAnswer(endpoint, answer, call.wantsBytes);
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
+}
+
+/** Identifies the caller as the route requires, and notes it for the access log. */
+async function identifyAndNote<Caller>(
+  entry: EndpointEntry<Caller>,
+  auth: Auth,
+  incoming: Incoming,
+  known?: Caller,
+): Promise<Identified<Caller>> {
+  const identified = await identifyCaller(auth, { rawHeaders: incoming.rawHeaders, known }, entry);
+  if (identified.caller !== null) incoming.notes['merchant_id'] = entry.callerId(identified.caller);
+  return identified;
+}
+
+/** Identifies the owner of the key in Authorization for a route that is no endpoint. */
+export async function identifyKeyOwner<Caller>(entry: EndpointEntry<Caller>, incoming: Incoming): Promise<Caller> {
+  const { caller } = await identifyAndNote(entry, 'key', incoming);
+  if (caller === null) throw new Refusal('key_required');
+  return caller;
 }
 
 /** Returns the fields that may hold a secret in the requested step. In other steps the same field may not. */

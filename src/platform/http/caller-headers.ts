@@ -42,7 +42,7 @@ function boundedValues(rawHeaders: readonly string[], name: string): string[] {
   return values;
 }
 
-interface Identified<Caller> {
+export interface Identified<Caller> {
   caller: Caller | null;
   /** Bearer as sent. Set only where the operation checks it itself. */
   bearer: string | null;
@@ -115,6 +115,8 @@ const EXPOSED_HEADERS = [
   'payment-response',
   'x-payment-response',
   'x-delivery-token',
+  ...(['location', 'tus-resumable', 'tus-version', 'tus-extension', 'tus-max-size', 'tus-checksum-algorithm'] as const),
+  ...(['upload-offset', 'upload-length', 'upload-expires', 'upload-metadata'] as const),
 ].join(', ');
 
 const ACCEPTED_HEADERS = [
@@ -127,6 +129,8 @@ const ACCEPTED_HEADERS = [
   'x-payment',
   'x-delivery-token',
   'x-recovery-slip',
+  ...(['tus-resumable', 'upload-length', 'upload-offset', 'upload-metadata', 'upload-checksum'] as const),
+  ...(['x-http-method-override', 'x-request-id'] as const),
 ].join(', ');
 
 const PREFLIGHT_SECONDS = 600;

@@ -38,8 +38,8 @@ import {
 } from './from-memory.ts';
 import { checkHead, guardBody } from './guard-request.ts';
 import { createInternalRequests } from './internal-requests.ts';
-import { type Incoming, splitTarget } from './message.ts';
-import { addRepresentations, type Route, routeOfExtra, routesOf } from './route.ts';
+import { type Incoming, type Outgoing, splitTarget } from './message.ts';
+import { addRepresentations, entryOf, type Route, routeOfExtra, routesOf } from './route.ts';
 import { type AllowedMethod, createRouteTable, type RouteFacts } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
@@ -75,6 +75,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const routes = allRoutes(options, guard);
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
+  const bodies = createBodyTracker();
   let closing: Promise<void> | undefined;
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
@@ -111,7 +112,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   addRoutes(app, routes, async (route, request, reply) => {
     const exchange = begin(request, reply);
-    const plain = await route.answer(readIncoming(request, exchange, clientOf));
+    const answering = route.answer(readIncoming(request, exchange, clientOf));
+    const plain = await (route.streamsBody ? bodies.track(request.body, answering) : answering);
     const outgoing = await compressAnswer(plain, request.headers['accept-encoding']);
     return sendOutgoing(reply, outgoing, { exchange, log });
   });
@@ -125,7 +127,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     admission: admission.facts,
     close: ({ drainMs }) => {
       // From here on, every answer closes its connection.
-      closing ??= closeServer(app, flights, { clock, drainMs }).then(counts.close);
+      closing ??= closeServer(app, flights, { clock, drainMs }).then(bodies.whenRead).then(counts.close);
       return closing;
     },
   };
@@ -148,8 +150,9 @@ function createBeginExchange({ clock, log }: AnswerContext, admission: Admission
   });
   return (request: FastifyRequest, reply: FastifyReply): Exchange => {
     const exchange = beginExchange(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
-    reply.headers(commonHeaders(exchange.requestId));
-    if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
+    const { facts } = request.routeOptions.config;
+    reply.headers({ ...commonHeaders(exchange.requestId), ...facts?.headers });
+    if (facts?.cors) reply.headers(CORS_HEADERS);
     return exchange;
   };
 }
@@ -168,8 +171,9 @@ function allRoutes<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
 ): readonly Route<Caller>[] {
-  const own = routesOf(options, guard);
-  const inside = createInternalRequests(own, guard, options);
+  const entry = entryOf(options, guard);
+  const own = routesOf(options, entry);
+  const inside = createInternalRequests(own, entry, options);
   return [
     ...addRepresentations(own, options, inside),
     ...(options.extraRoutes?.(inside) ?? []).map(routeOfExtra<Caller>),
@@ -181,11 +185,17 @@ function addRoutes(
   routes: readonly Route[],
   answer: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
 ): void {
-  for (const route of routes) {
+  const add = (to: FastifyInstance, route: Route): void => {
     const { methods, path: url, bodyLimit, facts } = route;
     const handler = (request: FastifyRequest, reply: FastifyReply) => answer(route, request, reply);
-    app.route({ method: methods, url, bodyLimit, config: { facts }, handler });
-  }
+    to.route({ method: methods, url, bodyLimit, config: { facts }, handler });
+  };
+  for (const route of routes) if (!route.streamsBody) add(app, route);
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, body, done) => done(null, body));
+    for (const route of routes) if (route.streamsBody) add(scope, route);
+  });
 }
 
 function bytesOf(body: unknown): Uint8Array {
@@ -197,9 +207,30 @@ function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Adm
   const { requestId, signal, notes } = exchange;
   return {
     ...{ method, headers, rawHeaders: raw.rawHeaders, body: bytesOf(body), requestId, signal, notes },
+    ...(body instanceof Readable ? { stream: body.iterator({ destroyOnReturn: false }) } : {}),
     target: splitTarget(raw.url ?? '/'),
     params: { ...(request.params as Record<string, string>) },
     clientNetwork: clientOf(raw),
+  };
+}
+
+/** Tracks answers that read their body as it arrives. They may go on after their client is gone, to store what has arrived. */
+function createBodyTracker() {
+  const answering = new Set<Promise<unknown>>();
+  return {
+    /** Returns the answer. Reads and drops the rest of the body, because a client reads no answer before it has sent everything. */
+    async track(body: unknown, answer: Promise<Outgoing>): Promise<Outgoing> {
+      answering.add(answer);
+      try {
+        return await answer;
+      } finally {
+        answering.delete(answer);
+        if (body instanceof Readable) body.resume();
+      }
+    },
+    async whenRead(): Promise<void> {
+      await Promise.allSettled(answering);
+    },
   };
 }
 
@@ -217,8 +248,9 @@ function allowHeader(allowed: readonly AllowedMethod[]): string {
 function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): ProblemAnswer {
   if (allowed.length === 0 || request.method !== 'OPTIONS') throw refuseMethod(allowed);
   const allow = allowHeader(allowed);
+  const own = Object.assign({}, ...allowed.map(({ optionsHeaders }) => optionsHeaders));
   const open = allowed.filter(({ cors }) => cors).map(({ method }) => method);
-  return { status: 204, headers: { allow, ...(open.length > 0 ? preflightHeaders(open) : {}) }, body: '' };
+  return { status: 204, headers: { allow, ...own, ...(open.length > 0 ? preflightHeaders(open) : {}) }, body: '' };
 }
 
 declare module 'fastify' {

@@ -1,4 +1,4 @@
-import type { SecretGuard } from '../secrets.ts';
+import { type EndpointEntry, identifyKeyOwner } from './answer-endpoint.ts';
 import { type FailureOptions, presentFailure } from './failure.ts';
 import type { Incoming } from './message.ts';
 import type { Route } from './route.ts';
@@ -7,14 +7,15 @@ import type { InternalRequest, InternalRequests } from './server-options.ts';
 /** Lets extra routes call the server's own routes without a socket, through the same guard, schemas and operation. */
 export function createInternalRequests<Caller>(
   routes: readonly Route<Caller>[],
-  guard: SecretGuard,
+  entry: EndpointEntry<Caller>,
   options: FailureOptions,
 ): InternalRequests<Caller> {
   const byName = new Map<string, Route<Caller>>(
     routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, route] as const)),
   );
   return {
-    guard,
+    guard: entry.guard,
+    identify: (incoming) => identifyKeyOwner(entry, incoming),
     refuse: (error, from) => presentFailure(options, error, from),
     ask: async (request, from, caller) => {
       const route = byName.get(request.route);

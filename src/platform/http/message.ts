@@ -78,7 +78,7 @@ export function readCookies(header: string | undefined): Record<string, string> 
   return read;
 }
 
-/** A request as routes receive it: read in full, but not checked yet. */
+/** A request as routes receive it: read in full, unless the route reads a stream, but not checked yet. */
 export interface Incoming {
   method: string;
   target: Target;
@@ -86,6 +86,8 @@ export interface Incoming {
   headers: IncomingHttpHeaders;
   rawHeaders: readonly string[];
   body: Uint8Array;
+  /** The body as it arrives, once, on routes that read a stream. Throws if the client disconnects. Bytes that are not read are dropped. */
+  stream?: Pieces;
   requestId: string;
   clientNetwork: string;
   signal: AbortSignal;

@@ -13,6 +13,10 @@ export interface RouteFacts {
   /** True if the client reports a payment that it has already made. */
   claim: boolean;
   unlimited: boolean;
+  /** Sent with every answer. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent with the answer to OPTIONS. */
+  optionsHeaders?: Readonly<Record<string, string>> | undefined;
   /** Reasons of this endpoint, in addition to those of every route. */
   errors: readonly Reason[];
 }

@@ -24,6 +24,8 @@ export interface Route<Caller = unknown> {
   path: string;
   methods: string[];
   bodyLimit: number;
+  /** Reads the body as it arrives. Omitted: the server reads it first. */
+  streamsBody?: boolean;
   facts: RouteFacts;
   /** If internal code passes the `caller`, Authorization is not read. */
   answer(incoming: Incoming, caller?: Caller): Promise<Outgoing>;
@@ -33,11 +35,12 @@ function methodsOf(method: string): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
-export function routesOf<E extends Endpoints, Context, Caller>(
+/** Returns how the server's callers are identified and their input guarded. */
+export function entryOf<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
-): Route<Caller>[] {
-  const entry: EndpointEntry<Caller> = {
+): EndpointEntry<Caller> {
+  return {
     guard,
     isCode: (bearer) =>
       options.secretPrefixes.some((prefix) => isRecoveryCode(bearer, prefix) || isPairingCode(bearer, prefix)),
@@ -45,6 +48,13 @@ export function routesOf<E extends Endpoints, Context, Caller>(
     isMaintainer: (caller) => options.isMaintainer(caller),
     callerId: (caller) => options.callerId(caller),
   };
+}
+
+export function routesOf<E extends Endpoints, Context, Caller>(
+  options: ServerOptions<E, Context, Caller>,
+  entry: EndpointEntry<Caller>,
+): Route<Caller>[] {
+  const { guard } = entry;
   const endpoints = Object.entries<EndpointShape>(options.endpoints).map(([name, endpoint]) => {
     // The options' mapped type has checked this pair, but a loop over all names loses the types.
     const typed = options.operations[name] as unknown as (
@@ -81,7 +91,8 @@ export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
     path: extra.path,
     methods: extra.withHead ? methodsOf(extra.method) : [extra.method],
     bodyLimit: extra.bodyLimit ?? BODY_LIMIT_BYTES,
-    facts: factsOfPage(extra),
+    streamsBody: extra.streamsBody === true,
+    facts: { ...factsOfPage(extra), headers: extra.headers, optionsHeaders: extra.optionsHeaders },
     answer: (incoming: Incoming) => extra.answer(incoming),
   };
 }

@@ -139,9 +139,15 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
  * route itself must check the body for secrets.
  */
 export interface ExtraRoute {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   bodyLimit?: number;
+  /** Reads the body as it arrives, from `incoming.stream`, and limits it itself. */
+  streamsBody?: true;
+  /** Headers of every answer, refusals included. */
+  headers?: Readonly<Record<string, string>>;
+  /** Headers of the answer to OPTIONS at this path. */
+  optionsHeaders?: Readonly<Record<string, string>>;
   /** For this site's own pages only: scripts of other origins may not read it. */
   ownOrigin?: true;
   /** Only for a GET: also answers HEAD. */
@@ -164,6 +170,8 @@ export interface InternalRequest {
 
 export interface InternalRequests<Caller> {
   guard: SecretGuard;
+  /** Returns the owner of the key in Authorization, as an endpoint with `auth: 'key'` does. Notes the caller for the access log. */
+  identify(incoming: Incoming): Promise<Caller>;
   /**
    * Answers as the route would, including refusals and failures. `from` is the outer request. The secret guard must have checked the input
    * already. `caller` replaces Authorization.

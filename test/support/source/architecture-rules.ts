@@ -78,6 +78,7 @@ const FOUNDATIONS: Readonly<Record<string, readonly string[]>> = {
   events: [],
   catalog: [],
   limits: [],
+  goods: ['limits'],
   payments: ['events'],
 };
 

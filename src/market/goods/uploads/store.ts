@@ -99,6 +99,22 @@ export async function readStaged(tx: Tx, merchantId: bigint, now: Date): Promise
   return { open: Number(row.open), bytes: Number(row.bytes) };
 }
 
+/** Adds up the bytes of all goods that came as uploads, with those that are announced. */
+export async function readGoodsBytes(queryable: Queryable): Promise<number> {
+  const row = await queryable.one<{ bytes: bigint }>(
+    sql`select coalesce(sum(bytes), 0)::bigint as bytes from goods_objects`,
+  );
+  return Number(row.bytes);
+}
+
+/** Returns true if the merchant has a listing whose fee it paid, which is recorded once the fee is final. */
+export async function hasPaidFee(queryable: Queryable, merchantId: bigint): Promise<boolean> {
+  const row = await queryable.one<{ has: boolean }>(
+    sql`select exists (select from listings where merchant_id = ${merchantId} and fee_id is not null) as has`,
+  );
+  return row.has;
+}
+
 /** Makes the uploads of a merchant begin one after another, so that their number and size stay within the limits. */
 export async function lockUploads(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`uploads:${merchantId}`);

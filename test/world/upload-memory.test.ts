@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { systemRandom } from '../../src/platform/random.ts';
+import { askTus, createUpload, faultsOf, openPatch, readUpload, startUploadStage } from '../support/upload-stage.ts';
+
+const BYTES = 16 * 1_048_576;
+const UPLOADS = 8;
+/** Market and clients run in this process, so the clients send one small piece again and again. */
+const PIECE = systemRandom.bytes(65_536);
+const MOST_GROWTH = 60 * 1_048_576;
+
+function memoryInUse(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+test('eight uploads of 16 MiB at once need less than 60 MiB of memory', { timeout: 120_000 }, async () => {
+  const stage = await startUploadStage();
+  const owners = await Promise.all(['one', 'two', 'three'].map((handle) => stage.join(handle)));
+  const hash = createHash('sha256');
+  for (let sent = 0; sent < BYTES; sent += PIECE.length) hash.update(PIECE);
+  const sha256 = hash.digest('hex');
+  const before = memoryInUse();
+  let peak = before;
+  const upload = async (at: number): Promise<void> => {
+    const owner = owners[at % owners.length];
+    if (owner === undefined) throw new Error('there is no owner');
+    const path = await createUpload(stage, owner.key, BYTES);
+    const patch = openPatch(stage, path, { key: owner.key, offset: 0, bytes: BYTES });
+    for (let sent = 0; sent < BYTES; sent += PIECE.length) {
+      await patch.write(PIECE);
+      peak = Math.max(peak, memoryInUse());
+    }
+    patch.end();
+    expect((await patch.answer).status).toBe(204);
+    expect((await readUpload(stage, owner, path)).sha256?.toString('hex')).toBe(sha256);
+    expect((await askTus(stage.url, 'DELETE', path, { key: owner.key })).status).toBe(204);
+  };
+  await Promise.all(Array.from({ length: UPLOADS }, (_, at) => upload(at)));
+  console.log(`eight uploads of 16 MiB: ${((peak - before) / 1_048_576).toFixed(1)} MiB above the start`);
+  expect(peak - before).toBeLessThan(MOST_GROWTH);
+  expect(faultsOf(stage)).toEqual([]);
+  await stage.stop();
+});
