@@ -149,6 +149,11 @@ const TOKEN: JsonSchema = {
     'Collects the payment it belongs to: send a token of your own with the payment, or use the one in the answer that opened it.',
 };
 
+const DOWNLOAD_TOKEN: JsonSchema = {
+  ...{ name: 'X-Download-Token', in: 'header', required: false, schema: { type: 'string' } },
+  description: 'With collect: download_token of an earlier answer, in place of the payer’s signature.',
+};
+
 const SLIP: JsonSchema = {
   ...{ name: 'X-Recovery-Slip', in: 'header', required: false },
   schema: { type: 'string', maxLength: HEADER_LIMIT_BYTES },
@@ -158,7 +163,7 @@ const SLIP: JsonSchema = {
 export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
   return [
     ...(endpoint.payment ? PROOFS : []),
-    ...(acceptsDeliveryToken(endpoint) ? [TOKEN] : []),
+    ...(acceptsDeliveryToken(endpoint) ? [TOKEN, DOWNLOAD_TOKEN] : []),
     ...(acceptsRecoverySlip(endpoint) ? [SLIP] : []),
   ];
 }

@@ -143,6 +143,7 @@ describe('the OpenAPI document', () => {
       'X-PAYMENT',
       'PAYMENT-SIGNATURE',
       'X-Delivery-Token',
+      'X-Download-Token',
       'X-Recovery-Slip',
     ]);
     expect(at(document.paths, '/api/buy/{id}', 'post', 'requestBody', 'required')).toBe(false);

@@ -134,6 +134,8 @@ describe('redact', () => {
     ['X-PAYMENT: abcdef', 'X-PAYMENT: [removed]'],
     ['x-delivery-token=abcdef', 'x-delivery-token=[removed]'],
     ['"delivery_token":"abcdef"', '"delivery_token":"[removed]"'],
+    ['X-Download-Token: abcdef', 'X-Download-Token: [removed]'],
+    ['"download_token":"abcdef"', '"download_token":"[removed]"'],
     ['postgres://me:word@db:5432/x', 'postgres://[removed]@db:5432/x'],
   ])('makes %s harmless', (text, safe) => {
     expect(redact(text)).toBe(safe);

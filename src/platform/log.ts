@@ -14,7 +14,7 @@ const REMOVED = '[removed]';
 const LONGEST_SEARCHED = 65_536;
 
 const HEADER_NAMES =
-  'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|cookie';
+  'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|x-download-token|download_token|cookie';
 
 /** Patterns of texts that look like secrets, with or without a valid checksum. Each takes linear time, because no repetition is nested. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [

@@ -2,9 +2,13 @@ import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { systemRandom } from './random.ts';
 import {
+  createSecretGuard,
+  isDeliveryToken,
+  isDownloadToken,
   isMerchantKey,
   isPairingCode,
   isRecoveryCode,
+  makeDownloadToken,
   makeMerchantKey,
   makePairingCode,
   makeRecoveryCode,
@@ -47,6 +51,20 @@ describe('merchant keys', () => {
       const other = key[at] === 'a' ? 'b' : 'a';
       expect(isMerchantKey(key.slice(0, at) + other + key.slice(at + 1), 'aisle')).toBe(false);
     }
+  });
+});
+
+describe('download tokens', () => {
+  it('have the form of keys, and a kind of their own', () => {
+    const token = makeDownloadToken(systemRandom, 'aisle');
+    expect(token).toMatch(new RegExp(secretPattern('dl', 'aisle')));
+    expect([isDownloadToken(token, 'aisle'), isDownloadToken(token, 'city')]).toEqual([true, false]);
+    expect([isMerchantKey(token, 'aisle'), isDeliveryToken(token, 'aisle')]).toEqual([false, false]);
+    const guard = createSecretGuard(['aisle']);
+    expect(guard.inText(`a ${token} b`)).toBe(true);
+    expect([guard.inText(token, 'dl'), guard.inText(token, 'dt')]).toEqual([false, true]);
+    expect(guard.maskText(`a ${token} b`)).toBe('a [secret] b');
+    expect(guard.inBytes(Buffer.from(`a ${token} b`))).toBe(true);
   });
 });
 

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
-import { type Quota, readQuota, takeQuota } from './quota.ts';
+import { type Quota, readQuota, reserveParts, takeQuota } from './quota.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const db = testDatabase();
@@ -89,4 +89,31 @@ test('windows that are days old are swept by later calls, and no younger ones', 
   expect(await rows()).toBe(11n);
   await take();
   expect(await rows()).toBe(1n);
+});
+
+const reserve = (parts: number, changes: Partial<Quota> = {}) =>
+  reserveParts({ database: db.database, clock }, { ...quota(changes), perUnit: 100 }, parts);
+
+test('parts are reserved until the limit is reached, and those not used are given back', async () => {
+  const first = await reserve(250);
+  const second = await reserve(250);
+  await expect(reserve(1)).rejects.toMatchObject({
+    reason: 'rate_limited',
+    message: expect.stringContaining('the limit of 3 in 3600 seconds'),
+  });
+  await second.adjustTo(40);
+  await first.adjustTo(250);
+  const third = await reserve(10);
+  await expect(reserve(1)).rejects.toMatchObject({ reason: 'rate_limited' });
+  clock.set(NOON + 3_600_000);
+  // Parts of an earlier window are not given back to this one.
+  await reserve(300);
+  await third.adjustTo(0);
+  await expect(reserve(1)).rejects.toMatchObject({ reason: 'rate_limited' });
+});
+
+test('of many reservations at once as many pass as fit, and a limit of 0 lets none through', async () => {
+  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => reserve(100)));
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+  await expect(reserve(1, { subject: '192.0.2.9', limit: 0 })).rejects.toMatchObject({ reason: 'rate_limited' });
 });

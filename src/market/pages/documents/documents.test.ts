@@ -124,7 +124,7 @@ describe('what the pages say', () => {
       expect(new Set(fees)).toEqual(new Set([facts.listing_fee_usdc]));
       const networks = [...all.matchAll(/(?:network|On|chain of) `([a-z-]+)`/g)].map(([, name]) => name);
       expect(new Set(networks)).toEqual(new Set([facts.network]));
-      const limits = [...all.matchAll(/^- `([a-z_]+_(?:hour|minute))`: (\d+)$/gm)];
+      const limits = [...all.matchAll(/^- `([a-z_]+_(?:day|hour|minute))`: (\d+)$/gm)];
       expect(limits.length).toBe(NETWORK_LIMITS.length);
       for (const [, name = '', number] of limits) expect([name, facts.limits[name]]).toEqual([name, Number(number)]);
     }
@@ -220,6 +220,7 @@ const PRIVACY_WORDS: Readonly<Record<string, string | null>> = {
   chain_watermarks: null,
   claim_hashes: 'What you bought, your intents and payments',
   collect_signatures: 'Which collecting signature',
+  download_tokens: 'Which wallet got a download token',
   compatible_migrations: null,
   comments: 'Comments. One that was emptied',
   connect_proofs: 'the attempt, for a day',
