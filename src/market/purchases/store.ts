@@ -5,6 +5,7 @@ import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Database, Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
 import { attributeColumns, attributesOf } from '../catalog/store.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -147,10 +148,11 @@ export interface ArtifactRow extends Attributes {
   content: Buffer;
 }
 
-/** Reads the hidden goods. Only deliver.ts and the merchant's own history may call it. */
+/** Reads the hidden goods. Refuses erased ones. Only deliver.ts and the merchant's own history may call it. */
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<
     Attributes & {
+      erased: boolean;
       title: string;
       removed_at: Date | null;
       handle: string;
@@ -162,10 +164,11 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     }
   >(
     sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, ${attributeColumns}, a.salt,
-        a.content
+        a.content, a.erased
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
       where l.id = ${listingId}`,
   );
+  if (row.erased) throw new Refusal('goods_erased');
   return {
     title: shownTitle(row),
     seller: row.handle,
