@@ -79,6 +79,7 @@ grant insert, update, delete on oauth_artifacts, connect_proofs to openaisle_app
 grant insert, update, delete on pairing_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
 grant insert, update, delete on collect_signatures to openaisle_app;
+grant insert, update, delete on download_tokens to openaisle_app;
 grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
 
 -- How far this host has seen the log, and that it found it shorter. Recovering from that is the operator's, under the owner's role

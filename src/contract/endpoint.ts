@@ -59,6 +59,11 @@ export type BodyGiven<E extends EndpointShape> = InputOf<E['body']>;
 
 type Statuses<E extends EndpointShape> = Extract<keyof E['answers'], 200 | 201 | 202>;
 
+/** Bytes of known length that are read while they are sent. */
+export interface SizedBytes extends AsyncIterable<Uint8Array> {
+  readonly length: number;
+}
+
 /** Union of `{status, body}` that an operation may return. */
 export type AnswerOf<E extends EndpointShape> = {
   [S in Statuses<E>]: {
@@ -66,7 +71,7 @@ export type AnswerOf<E extends EndpointShape> = {
     body: E['answers'][S] extends z.ZodType ? z.input<E['answers'][S]> : never;
     headers?: Readonly<Record<string, string>>;
     /** Bytes to send instead of the JSON body (accept: application/octet-stream). */
-    bytes?: Uint8Array;
+    bytes?: Uint8Array | SizedBytes;
   };
 }[Statuses<E>];
 

@@ -93,6 +93,7 @@ export const officialFacts = z
       recovery_code: z.string(),
       pairing_code: z.string(),
       delivery_token: z.string().optional(),
+      download_token: z.string().optional(),
       reserved: z.array(z.string()).describe('new handles must not look like one of these'),
       reserved_parts: z
         .array(z.string())

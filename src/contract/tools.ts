@@ -393,6 +393,7 @@ export const META = {
   payment: 'x402/payment',
   receipt: 'x402/payment-response',
   deliveryToken: 'openaisle/delivery-token',
+  downloadToken: 'openaisle/download-token',
   recoverySlip: 'openaisle/recovery-slip',
   untrusted: 'openaisle/untrusted',
 } as const;

@@ -42,6 +42,7 @@ import { createTreasuryPage } from './pages/treasury/create-treasury.ts';
 import { refreshSigners } from './payments/paths/x402/facilitator.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
+import { mountDownloads } from './purchases/mount-downloads.ts';
 import { createReadYourWrites } from './read-your-writes.ts';
 import {
   createMarketHistory,
@@ -270,6 +271,7 @@ function serveHttp(
     extraRoutes: (inside) => [
       mountEventStream(market.database, parts.stream),
       ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
+      ...limitMounts(readMs, MOUNT_MS.page, guardMounts(history.isLost, [mountDownloads(market, inside)])),
       ...guardMounts(history.isLost, [
         ...connector.routes(inside),
         ...createConnectPages(market, connector.interactions, inside),

@@ -17,6 +17,7 @@ const PAIRING_GROUPS = 3;
 const LENGTHS = {
   sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
   dt: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
+  dl: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
   rc: RECOVERY_GROUPS * (GROUP_LENGTH + 1) - 1,
   pc: PAIRING_GROUPS * (GROUP_LENGTH + 1) - 1,
 } as const;
@@ -48,7 +49,12 @@ export function makeDeliveryToken(random: Random, prefix: string): string {
   return makeWord(random, prefix, 'dt');
 }
 
-function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
+/** Makes a download token with 256 random bits. */
+export function makeDownloadToken(random: Random, prefix: string): string {
+  return makeWord(random, prefix, 'dl');
+}
+
+function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt' | 'dl'): string {
   const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
   const text = `${prefix}_${kind}_${base62(entropy, KEY_BODY_LENGTH)}`;
   return text + checksumOf(text);
@@ -80,6 +86,10 @@ export function isMerchantKey(text: string, prefix: string): boolean {
 
 export function isDeliveryToken(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'dt');
+}
+
+export function isDownloadToken(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'dl');
 }
 
 /** Accepts any case, because people type codes. */
@@ -129,7 +139,7 @@ export function canonicalCode(text: string, prefix: string): string {
 
 /** Returns a regular expression for a secret, which the official facts publish. */
 export function secretPattern(kind: SecretKind, prefix: string): string {
-  if (kind === 'sk' || kind === 'dt') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
+  if (kind === 'sk' || kind === 'dt' || kind === 'dl') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
   const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
@@ -173,7 +183,7 @@ export interface SecretGuard {
 /** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
-/** Finds merchant keys, recovery codes, pairing codes and delivery tokens. No text may contain one outside of its own field or header. */
+/** Finds merchant keys, recovery codes, pairing codes, delivery tokens and download tokens. No text may contain one outside of its own field or header. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));
@@ -248,7 +258,7 @@ function createSearch(prefixes: readonly string[]) {
   const markers = prefixes.map((prefix) => {
     if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
     // Ignores case, because codes do; secretAt is exact about keys. The lookahead rejects most markers cheaply.
-    const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
+    const word = `(sk|dt|dl)_(?=[0-9a-z]{${LENGTHS.sk}})`;
     const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
     return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
   });

@@ -130,6 +130,46 @@ export const uploadAndList = uploadFlow(false);
 /** The same with a checksum for each request, whose bytes count all together. */
 export const uploadWithChecksums = uploadFlow(true);
 
+/** Adds to what was downloaded until the market dies. */
+async function continueDownload(lives: Lives, id: bigint, key: string, received: Buffer[]): Promise<void> {
+  const from = received.reduce((sum, piece) => sum + piece.length, 0);
+  try {
+    const headers = { authorization: `Bearer ${key}`, range: `bytes=${from}-` };
+    const response = await fetch(new URL(`/api/download/${id}`, await lives.url()), { headers });
+    if (response.status !== 206 || response.body === null) return await systemClock.sleep(PAUSE_MS);
+    for await (const piece of response.body) received.push(Buffer.from(piece));
+  } catch {
+    await systemClock.sleep(PAUSE_MS);
+  }
+}
+
+/** Takes uploaded goods that are free, and downloads them in as many parts as it takes. */
+export const collectUpload: Flow = async (scene) => {
+  seeds += 1;
+  const bytes = bytesOfSeed(seeds);
+  const lives = livesOf(scene);
+  const { keeper } = scene;
+  const { database } = scene.world.db;
+  const path = await uploadOverDeaths(lives, { key: keeper.key, bytes, withChecksums: false });
+  const body = uploadedBody(path.slice(path.lastIndexOf('/') + 1), { price_usdc: 0 });
+  await retryUntilDone(scene, () => scene.ask('POST', '/api/listing', { key: keeper.key, body }));
+  const { id } = await database.one<{ id: bigint }>(sql`select id from listings where title = ${body.title}`);
+  const { key } = await scene.member();
+  const received: Buffer[] = [];
+  return {
+    act: async () => {
+      const answer = await untilAnswered(lives, 'POST', `/api/buy/${id}`, { key });
+      expect(answer).toMatchObject({ status: 200, body: { artifact: null, download: { bytes: bytes.length } } });
+      while (Buffer.concat(received).length < bytes.length) await continueDownload(lives, id, key, received);
+    },
+    check: async () => {
+      expect(Buffer.concat(received).equals(bytes)).toBe(true);
+      expect(await database.rows(sql`select from purchases where listing_id = ${id}`)).toHaveLength(1);
+      expect(await eventsAbout(scene.world, 'sale', id)).toBe(1);
+    },
+  };
+};
+
 /** Deletes a complete upload. */
 export const deleteUpload: Flow = async (scene) => {
   seeds += 1;

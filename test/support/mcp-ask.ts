@@ -1,4 +1,4 @@
-import { watchText } from './canary.ts';
+import { watchText, withoutDownloadToken } from './canary.ts';
 import type { World } from './market-world.ts';
 
 export type Era = 'modern' | 'legacy';
@@ -82,7 +82,7 @@ export async function askMcp(
 async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Promise<McpAnswer['message'][]> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     const text = await response.text();
-    watchText(`the answer of ${response.url}`, text);
+    watchText(`the answer of ${response.url}`, withoutDownloadToken(text));
     return [JSON.parse(text === '' ? '{}' : text) as McpAnswer['message']];
   }
   const messages: McpAnswer['message'][] = [];
@@ -92,7 +92,7 @@ async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Pro
     rest = lines.pop() ?? '';
     for (const line of lines.filter((one) => one.startsWith('data: '))) {
       const message = JSON.parse(line.slice('data: '.length)) as McpAnswer['message'];
-      watchText(`the stream of ${response.url}`, line);
+      watchText(`the stream of ${response.url}`, withoutDownloadToken(line));
       messages.push(message);
       await onEvent?.(message);
     }

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Aisle, EventKind } from '../../src/contract/vocabulary.ts';
 import { SCOPE_KINDS } from '../../src/contract/vocabulary.ts';
+import type { StoredGoods } from '../../src/market/goods/objects.ts';
 import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
 import type { Database, Queryable } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
@@ -41,6 +42,9 @@ export interface SeedListing {
   pinned?: boolean;
   feeId?: bigint;
   artifact?: string | Buffer;
+  /** The goods are this upload, in place of `artifact`. */
+  stored?: StoredGoods;
+  filename?: string;
 }
 
 export interface SeededListing {
@@ -57,23 +61,42 @@ export async function seedListing(
   const wallet = given.wallet === undefined ? bytes('wallet', 20) : toBytes(given.wallet);
   const artifact = given.artifact ?? `artifact ${next()}`;
   const content = Buffer.from(artifact);
-  const salt = bytes('salt', 32);
-  const encoding = typeof artifact === 'string' ? 'utf-8' : 'base64';
+  const { salt, commitment, bytes: size } = given.stored ?? digestOf(content);
+  const encoding = typeof artifact === 'string' && !given.stored ? 'utf-8' : 'base64';
   return database.transaction(async (tx) => {
     await tx.lock('listings');
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
     const { id } = await tx.one<{ id: bigint }>(sql`
       insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
-        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
+        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash,
+        fee_id)
       values ((select coalesce(max(id), 0) + 1 from listings), ${merchantId}, ${given.title ?? `Goods ${next()}`},
         'What it is', 'A look at it', ${given.priceUnits ?? 2_500_000n}, ${wallet}, ${given.tags ?? []},
-        ${given.aisle ?? 'other'}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
-        ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
+        ${given.aisle ?? 'other'}, ${given.pinned ?? false}, ${later()}, ${commitment}, ${size}, ${encoding}, 'text/plain; charset=utf-8',
+        ${given.filename ?? null}, ${bytes('body', 32)}, ${given.feeId ?? null})
       returning id`);
-    await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
+    await putGoods(tx, id, { salt, content, stored: given.stored });
     await putNewerFields(tx, [id], [given]);
     return { id, wallet: toHex(wallet) };
   });
+}
+
+function digestOf(content: Buffer): { salt: Buffer; commitment: Buffer; bytes: number } {
+  const salt = bytes('salt', 32);
+  return { salt, commitment: sha256(salt, content), bytes: content.length };
+}
+
+async function putGoods(
+  tx: Queryable,
+  id: bigint,
+  { salt, content, stored }: { salt: Buffer; content: Buffer; stored: StoredGoods | undefined },
+): Promise<void> {
+  // Older versions of the table lack object_id.
+  await tx.run(
+    stored === undefined
+      ? sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`
+      : sql`insert into artifacts (listing_id, salt, object_id) values (${id}, ${salt}, ${stored.objectId})`,
+  );
 }
 
 /** Separate statements, because older versions of the table lack these columns. */

@@ -1,4 +1,4 @@
-import { deleteUpload, uploadAndList, uploadWithChecksums } from '../support/kill-flows-uploads.ts';
+import { collectUpload, deleteUpload, uploadAndList, uploadWithChecksums } from '../support/kill-flows-uploads.ts';
 import { listUploadByX402 } from '../support/kill-flows-x402.ts';
 import { at, testKillPoints } from '../support/kill-runs.ts';
 
@@ -28,6 +28,11 @@ const DELETED = [
   ...around('its chunks are deleted', 'delete from goods_chunks'),
   ...around('its object is deleted', 'delete from goods_objects'),
 ];
+const DELIVERED = [
+  ...around('free goods are taken', 'insert into purchases'),
+  ...around('the list of chunks is read', 'from goods_chunks where object_id'),
+  ...around('a chunk is read', 'select substring(content'),
+];
 const FEE = [
   ...around('a fee’s body is stored', 'insert into pending_listings'),
   ...around('the fee for an upload is booked', 'insert into fees'),
@@ -37,5 +42,6 @@ testKillPoints(import.meta.filename, 'kill -9 under uploads', [
   ...UPLOAD.map((point) => ({ ...point, flow: uploadAndList })),
   ...CHECKED.map((point) => ({ ...point, flow: uploadWithChecksums })),
   ...DELETED.map((point) => ({ ...point, flow: deleteUpload })),
+  ...DELIVERED.map((point) => ({ ...point, flow: collectUpload })),
   ...FEE.map((point) => ({ ...point, flow: listUploadByX402 })),
 ]);

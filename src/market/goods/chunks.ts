@@ -66,13 +66,13 @@ export async function* readObject(
     const start = Number(chunk.start);
     if (start > at) break;
     const range = { from: at - start, to: Math.min(to - start, chunk.bytes) };
-    const bytes =
+    const pieces =
       chunk.s3_name === null
         ? await readContent(database, objectId, chunk.start, range)
-        : await mustHaveStore({ objectStore }).get(chunk.s3_name, range);
-    if (bytes.length !== range.to - range.from) break;
-    yield bytes;
-    at += bytes.length;
+        : [await mustHaveStore({ objectStore }).get(chunk.s3_name, range)];
+    if (sizeOf(pieces) !== range.to - range.from) break;
+    yield* pieces;
+    at += range.to - range.from;
   }
   if (at !== to) throw new Error(`goods object ${objectId} has no bytes from ${at} on`);
 }
@@ -84,17 +84,28 @@ async function chunksOf(queryable: Queryable, objectId: bigint, { from, to }: By
   );
 }
 
+/**
+ * Rows of a chunk that are read at once. For rows larger than what it reads from its socket, the driver doubles a buffer again and again,
+ * and the memory that these leave behind is many times the chunk.
+ */
+const ROW_BYTES = 24_576;
+
 async function readContent(
   queryable: Queryable,
   objectId: bigint,
   start: bigint,
   { from, to }: ByteRange,
-): Promise<Buffer> {
-  const row = await queryable.maybe<{ content: Buffer }>(
-    sql`select substring(content from ${from + 1}::int for ${to - from}::int) as content from goods_chunks
-      where object_id = ${objectId} and start = ${start}`,
+): Promise<Buffer[]> {
+  const rows = await queryable.rows<{ content: Buffer }>(
+    sql`select substring(content from at + 1 for least(${ROW_BYTES}::int, ${to}::int - at)) as content
+      from goods_chunks, generate_series(${from}::int, ${to - 1}::int, ${ROW_BYTES}::int) as at
+      where object_id = ${objectId} and start = ${start} order by at`,
   );
-  return row?.content ?? Buffer.alloc(0);
+  return rows.map(({ content }) => content);
+}
+
+function sizeOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Deletes the chunks of an object from an offset on. Objects of the S3 store are deleted at `dueAt`. */

@@ -70,6 +70,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       recovery_code: secretPattern('rc', config.keyPrefix),
       pairing_code: secretPattern('pc', config.keyPrefix),
       delivery_token: secretPattern('dt', config.keyPrefix),
+      download_token: secretPattern('dl', config.keyPrefix),
       reserved: [...RESERVED_HANDLES],
       reserved_parts: [...RESERVED_PARTS, ...(published.maintainer === null ? [] : [published.maintainer])],
     },

@@ -8,6 +8,7 @@ import type { MarketOperation } from '../context.ts';
 import { findFeeOfListing } from '../listings/store.ts';
 import { slipField } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
+import { presentDownload } from './purchase-history.ts';
 import { findOwnGoods } from './store.ts';
 
 /** Returns everything about the caller's own listing. Everyone else, including the maintainer, gets not_found. */
@@ -23,6 +24,7 @@ export const getOwnListing: MarketOperation<Endpoints['getOwnListing']> = async 
     return {
       listing,
       artifact: goods.content?.toString(goods.artifact_encoding === 'base64' ? 'base64' : 'utf8') ?? null,
+      download: presentDownload(market, id, goods),
       artifact_encoding: goods.artifact_encoding,
       artifact_media_type: goods.artifact_media_type,
       artifact_filename: goods.artifact_filename,

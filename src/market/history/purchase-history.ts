@@ -4,17 +4,20 @@ import type { Endpoints } from '../../contract/index.ts';
 import type { saleOut } from '../../contract/merchants.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { NewerVersion, purchaseOut } from '../../contract/purchases.ts';
+import type { Download } from '../../contract/uploads.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { presentReceipt, shownTitle } from '../catalog/present-listing.ts';
 import { attributesOf } from '../catalog/store.ts';
-import type { MarketOperation } from '../context.ts';
+import type { Market, MarketOperation } from '../context.ts';
+import { describeDownload } from '../goods/downloads/describe-download.ts';
 import { type NewerRow, readNewerVersions, readOwnHistory } from '../purchases/store.ts';
 import {
   type BoughtRow,
   type HistoryPage,
+  type OwnGoodsRow,
   type PageStart,
   type PurchaseRow,
   readBought,
@@ -99,7 +102,7 @@ export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async 
   const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
   const source = { readStart: readPurchasesStart, read: readBought, cursorName: 'before_id' };
   const history = await readOwnHistory(market.database, call.caller.id, async (own) =>
-    withNewerVersions(own, page, await readHistory(own, page, source, presentBought)),
+    withNewerVersions(own, page, await readHistory(own, page, source, (row: BoughtRow) => presentBought(market, row))),
   );
   return {
     status: 200,
@@ -129,14 +132,26 @@ async function withNewerVersions(
   return { ...history, items };
 }
 
+/** Describes the download of uploaded goods. Null for other goods, and for a thing from a city. */
+export function presentDownload(
+  { config }: Pick<Market, 'config'>,
+  listingId: bigint,
+  row: OwnGoodsRow,
+): Download | null {
+  const { upload_bytes: bytes, upload_sha256: sha256, artifact_media_type: mediaType } = row;
+  if (bytes === null || sha256 === null || mediaType === null) return null;
+  const facts = { listingId, bytes: Number(bytes), mediaType, filename: row.artifact_filename, sha256 };
+  return describeDownload(config, facts);
+}
+
 /** Withholds goods and salt if only the payer may collect. A thing from a city has neither. */
-function presentBought(row: BoughtRow): BoughtOut {
+function presentBought(market: Pick<Market, 'config'>, row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
   const [content, salt] = withheld ? [null, null] : [row.content, row.salt];
   return {
     ...presentPurchase(row),
     artifact: content?.toString(row.artifact_encoding === 'base64' ? 'base64' : 'utf8') ?? null,
-    download: null,
+    download: withheld ? null : presentDownload(market, row.listing_id, row),
     artifact_encoding: row.artifact_encoding,
     artifact_media_type: row.artifact_media_type,
     artifact_filename: row.artifact_filename,

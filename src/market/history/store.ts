@@ -27,6 +27,9 @@ export interface BoughtRow extends PurchaseRow {
   artifact_filename: string | null;
   salt: Buffer | null;
   content: Buffer | null;
+  /** Size and hash of goods that came as an upload. Null for others. */
+  upload_bytes: bigint | null;
+  upload_sha256: Buffer | null;
   /** Null for goods. */
   receipt: ReceiptFacts | null;
 }
@@ -67,19 +70,28 @@ export async function readPurchases(database: Queryable, page: HistoryPage): Pro
     where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
+const goodsColumns = sql`l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
+  o.bytes as upload_bytes, o.sha256 as upload_sha256`;
+const goodsJoined = sql`left join artifacts a on a.listing_id = l.id left join goods_objects o on o.id = a.object_id`;
+
 /** Also reads the goods, or the receipt of a thing from a city. */
 export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
   return database.rows<BoughtRow>(sql`
-    select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
-      ${raw(receiptJson)} as receipt
-    from ${joined} left join artifacts a on a.listing_id = l.id
+    select ${columns}, p.payer_collects_only, ${goodsColumns}, ${raw(receiptJson)} as receipt
+    from ${joined} ${goodsJoined}
       left join world_listings w on w.listing_id = p.world_listing_id left join world_checkouts c on c.id = p.checkout_id
     where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
 export type OwnGoodsRow = Pick<
   BoughtRow,
-  'artifact_encoding' | 'artifact_media_type' | 'artifact_filename' | 'salt' | 'content'
+  | 'artifact_encoding'
+  | 'artifact_media_type'
+  | 'artifact_filename'
+  | 'salt'
+  | 'content'
+  | 'upload_bytes'
+  | 'upload_sha256'
 >;
 
 /** Reads the goods of the merchant's own listing. Null for other listings. */
@@ -88,8 +100,7 @@ export async function findOwnGoods(
   { merchantId, listingId }: { merchantId: bigint; listingId: bigint },
 ): Promise<OwnGoodsRow | null> {
   return queryable.maybe<OwnGoodsRow>(sql`
-    select l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
-    from listings l left join artifacts a on a.listing_id = l.id
+    select ${goodsColumns} from listings l ${goodsJoined}
     where l.id = ${listingId} and l.merchant_id = ${merchantId}`);
 }
 

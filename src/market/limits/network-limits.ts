@@ -3,7 +3,7 @@ import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { type Address, isInSubnet, parseSubnet, type Subnet } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
-/** Limits for each client network per hour or minute. The operator may set them for single networks. */
+/** Limits for each client network per day, hour or minute. The operator may set them for single networks. */
 export const NETWORK_LIMITS = [
   'registration_per_ip_hour',
   'confirm_per_ip_hour',
@@ -18,6 +18,7 @@ export const NETWORK_LIMITS = [
   'read_ms_per_ip_minute',
   'store_megabytes_per_ip_hour',
   'upload_megabytes_per_ip_hour',
+  'free_download_megabytes_per_ip_day',
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 

@@ -33,7 +33,7 @@ export const instructionsOf = (hasCity: boolean): string =>
     'Pages are short; each tool’s schema gives the default and maximum of limit. me and window have one limit per list (listings_limit and so on). Listings come as outlines: id, title, price, merchant, aisle, verified_sales and first line. fields=full gives whole listings, and read_listing gives everything about one.',
     `buy and list_item first answer with what to sign (reason payment_required); the same call with the x402 proof in _meta["${META.payment}"] pays. ${PAY_WITHOUT_META.join(' ')}`,
     'A refusal sets isError and has reason, status, detail, next_step (what to do), retry (same_request, same_proof, after_fix or never) and, where money may be on its way, do_not_pay_again. While do_not_pay_again is true, repeat the same call with the same proof and sign nothing new.',
-    'Goods of more than 16 KiB come as a link (artifact_url, artifact_commitment, how_to_fetch).',
+    'Goods of more than 16 KiB come as a link (artifact_url, artifact_commitment, how_to_fetch), files as download.',
   ].join(' ');
 
 interface Topic {
@@ -146,6 +146,7 @@ const REPLACEMENTS: readonly (readonly [pattern: RegExp, words: string])[] = [
   ],
   [/X-PAYMENT(?: and | or )PAYMENT-SIGNATURE|X-PAYMENT|PAYMENT-SIGNATURE/g, `_meta["${META.payment}"]`],
   [/X-Delivery-Token/g, `_meta["${META.deliveryToken}"]`],
+  [/X-Download-Token/g, `_meta["${META.downloadToken}"]`],
   [/X-Recovery-Slip/g, `_meta["${META.recoverySlip}"]`],
   [/(?:POST )?\/api\/(rotate|recovery|register|pair)\b/g, 'the page /$1'],
   [/the page \/register\b/g, 'the page /join'],

@@ -36,7 +36,7 @@ export function toolResult(
   tool: KnownTool | null,
   listed: readonly NamedTool[] = [],
 ): ToolResult {
-  const body = JSON.parse(answer.text) as Record<string, unknown>;
+  const { body, downloadToken } = takeDownloadToken(JSON.parse(answer.text) as Record<string, unknown>);
   const terms = answer.status === 402 ? readTerms(answer) : null;
   const isError = answer.status >= 400;
   const receipt = decodeHeader(answer.headers['payment-response']);
@@ -60,8 +60,26 @@ export function toolResult(
     // Put the warning into the data too, because some hosts show only the data.
     structuredContent: holdsText && !isError ? { untrusted: UNTRUSTED_DATA, ...data } : data,
     ...(isError ? { isError: true } : {}),
-    ...(Object.keys(meta).length > 0 ? { _meta: maskSecrets(guard, meta) } : {}),
+    ...(Object.keys(meta).length > 0 || downloadToken !== null
+      ? {
+          _meta: {
+            ...maskSecrets(guard, meta),
+            ...(downloadToken === null ? {} : { [META.downloadToken]: downloadToken }),
+          },
+        }
+      : {}),
   };
+}
+
+/** Takes the download token out of a delivery. It goes into `_meta`, which models do not read. */
+function takeDownloadToken(body: Record<string, unknown>): {
+  body: Record<string, unknown>;
+  downloadToken: string | null;
+} {
+  const { download } = body;
+  if (!isDownload(download) || download.download_token === null) return { body, downloadToken: null };
+  const { download_token: downloadToken, ...rest } = download;
+  return { body: { ...body, download: { ...rest, download_token: null } }, downloadToken };
 }
 
 function maskSecrets(guard: SecretGuard, value: Record<string, unknown>): Record<string, unknown> {
@@ -127,6 +145,19 @@ interface GoodsLink {
   size: number;
 }
 
+interface DownloadOfGoods {
+  url: string;
+  bytes: number;
+  download_token: string | null;
+}
+
+function isDownload(value: unknown): value is DownloadOfGoods {
+  return typeof value === 'object' && value !== null && 'url' in value && 'download_token' in value;
+}
+
+/** Files are never in a result, whatever their size. */
+const HOW_TO_DOWNLOAD = `GET download.url with what bought the goods: the merchant key in Authorization, the delivery token in X-Delivery-Token, or _meta["${META.downloadToken}"] in X-Download-Token. Free goods of up to 1 MiB need none of them. Range continues a download that broke off. Check the bytes: SHA-256 over artifact_salt and them is artifact_commitment of the listing.`;
+
 interface Goods {
   listing_id: number;
   artifact: string;
@@ -148,11 +179,16 @@ function linkGoods(
 ): { body: Record<string, unknown>; links: GoodsLink[] } {
   const links: GoodsLink[] = [];
   const link = (one: Record<string, unknown>): Record<string, unknown> => {
+    const { download, listing_id: id } = one;
+    if (isDownload(download) && typeof id === 'number') {
+      links.push(makeLink(id, download.url, { size: download.bytes, description: HOW_TO_DOWNLOAD }));
+      return { ...one, how_to_fetch: HOW_TO_DOWNLOAD };
+    }
     if (!isGoods(one)) return one;
     const bytes = Buffer.from(one.artifact, one.artifact_encoding === 'base64' ? 'base64' : 'utf8');
     if (bytes.length <= MAX_BYTES && (one === body || !guard.inText(one.artifact))) return one;
     const uri = `${baseUrl}/api/buy/${one.listing_id}`;
-    links.push(makeLink(one.listing_id, uri, bytes.length));
+    links.push(makeLink(one.listing_id, uri, { size: bytes.length, description: HOW_TO_FETCH }));
     return {
       ...one,
       artifact: null,
@@ -180,13 +216,17 @@ function commitmentOf(salt: string, bytes: Uint8Array): string {
 }
 
 /** Uses only our own text. The seller's title and file name stay inside the fence. */
-function makeLink(listingId: number, uri: string, size: number): GoodsLink {
+function makeLink(
+  listingId: number,
+  uri: string,
+  { size, description }: Pick<GoodsLink, 'size' | 'description'>,
+): GoodsLink {
   return {
     type: 'resource_link',
     uri,
     name: `artifact-of-listing-${listingId}`,
     title: `The goods of listing ${listingId}`,
-    description: HOW_TO_FETCH,
+    description,
     mimeType: 'application/octet-stream',
     size,
   };

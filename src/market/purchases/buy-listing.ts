@@ -3,6 +3,7 @@ import type { Budget } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { readDownloadToken } from '../goods/downloads/download-token.ts';
 import { mustNotBeLost } from '../listings/check-goods.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms, lockListingShared } from '../listings/store.ts';
@@ -27,7 +28,7 @@ import {
 } from './buy-request.ts';
 import { checkCollecting, collectorOf, isEntitled, isZeroValue, markSignatureUsed } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
-import { type BuyAnswer, deliverGoods } from './deliver.ts';
+import { addDownloadToken, type BuyAnswer, deliverGoods } from './deliver.ts';
 import { refuseStrayToken, rejectTokenForFreeGoods } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
@@ -72,11 +73,30 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
     ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
   const buy = { market, payments, request, listing };
   const check = isOwn ? null : await checkFresh(buy);
-  const signedBy = check && 'payer' in check ? check.payer : null;
+  const signedBy = await readSigner(buy, check);
   const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
   const answer = (await answerFromPayments(buy, findings)) ?? (await answerWithoutPayment(buy, findings));
   await spendIfCollected(market, request, answer);
-  return answer;
+  return await addTokenIfSigned(market, request, signedBy, answer);
+}
+
+/** Returns the wallet that signed: with this request, or with the one to which the market gave this download token. */
+async function readSigner({ market, request, listing }: BuyContext, check: ProofCheck | null): Promise<Hex | null> {
+  const { downloadToken } = request;
+  if (downloadToken !== null) return await readDownloadToken(market, downloadToken, listing.id);
+  return check && 'payer' in check ? check.payer : null;
+}
+
+/** Gives a download token for a signature, but not for another token, which would then never end. */
+async function addTokenIfSigned(
+  market: Market,
+  { proof, wantsBytes }: BuyRequest,
+  signedBy: Hex | null,
+  answer: BuyAnswer | null,
+): Promise<BuyAnswer | null> {
+  if (proof === null || signedBy === null || wantsBytes) return answer;
+  if (answer?.status !== 200 || answer.body.collected_by !== 'signature') return answer;
+  return await addDownloadToken(market, answer, signedBy);
 }
 
 /** Answers from the payments of this proof, token, key or wallet. If a known proof ended unpaid, its payer is still searched for. */
@@ -123,8 +143,14 @@ async function deliverEntitled(
   const isEntitledAs = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
   const merchantId = merchant?.id ?? null;
   if (!(await isEntitledAs({ merchantId, payer: signedBy }))) return null;
-  const byKey = signedBy === null || (await isEntitledAs({ merchantId, payer: null }));
-  return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
+  if (merchantId !== null && (signedBy === null || (await isEntitledAs({ merchantId, payer: null })))) {
+    return await deliverGoods(market, listing.id, { purchase: null, collectedBy: 'key', taker: { merchantId } });
+  }
+  if (signedBy === null) return null;
+  return await deliverGoods(market, listing.id, {
+    ...{ purchase: null, collectedBy: 'signature' },
+    taker: { payer: signedBy },
+  });
 }
 
 /** Marks the signature as used if it delivered the goods, which it may do once. If key or token was enough, it stays valid. */
@@ -160,16 +186,15 @@ async function answerFree(
     throw new Refusal('listing_unavailable');
   }
   if (merchant?.id === listing.merchantId) throw new Refusal('own_goods');
+  if (merchant === null) {
+    const { clientNetwork } = request;
+    return await deliverGoods(market, listing.id, { purchase: null, collectedBy: null, taker: { clientNetwork } });
+  }
   return await takeFreeGoods(market, listing, merchant);
 }
 
-/** Delivers free goods at once. Records a purchase for a caller with a key, but only the first time. */
-export async function takeFreeGoods(
-  market: Market,
-  listing: ListingTerms,
-  merchant: Merchant | null,
-): Promise<BuyAnswer> {
-  if (merchant === null) return await deliverGoods(market, listing.id, { purchase: null, collectedBy: null });
+/** Delivers free goods at once. Records a purchase, but only the first time. */
+export async function takeFreeGoods(market: Market, listing: ListingTerms, merchant: Merchant): Promise<BuyAnswer> {
   await market.database.transaction(async (tx) => {
     const shared = await lockListingShared(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -188,6 +213,7 @@ export async function takeFreeGoods(
     });
   });
   const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
+  if (purchase === null) throw new TypeError('free goods were taken without a purchase');
   return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key' });
 }
 

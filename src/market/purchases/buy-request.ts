@@ -17,6 +17,8 @@ export interface BuyRequest {
   merchant: Merchant | null;
   proof: Proof | null;
   token: SentToken | null;
+  /** X-Download-Token as sent. */
+  downloadToken: string | null;
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
@@ -24,6 +26,8 @@ export interface BuyRequest {
   txHash: Hex | null;
   /** Whether the buyer was told about a transfer that may be this payment and pays nevertheless. */
   payAnew: boolean;
+  wantsBytes: boolean;
+  clientNetwork: string;
   /** Call before a payment is opened. Throws if this caller has too many unverified attempts. */
   takeAttempt(): Reservation;
 }
@@ -40,10 +44,10 @@ export function readBuyRequest(
   call: MarketCall<Endpoints['buyListing']>,
   attempts: Pick<Budget, 'take'>,
 ): BuyRequest {
-  const { deliveryToken } = call.payment;
+  const { deliveryToken, downloadToken } = call.payment;
   const { max_price_usdc: maxPriceUnits, collect: collectOnly = false } = call.body;
   const { collect_salt: collectSalt, tx_hash: txHash } = call.body;
-  const toCollect = { collect_salt: collectSalt, tx_hash: txHash };
+  const toCollect = { collect_salt: collectSalt, tx_hash: txHash, 'X-Download-Token': downloadToken ?? undefined };
   const unexpected = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
   if (unexpected.length > 0) {
     throw new Refusal('invalid_fields', {
@@ -55,11 +59,14 @@ export function readBuyRequest(
     merchant: call.caller,
     proof: readProof(call.payment),
     token: deliveryToken === null ? null : readToken(deliveryToken, config.keyPrefix),
+    downloadToken,
     maxPriceUnits: maxPriceUnits ?? null,
     collectOnly,
     collectSalt: collectSalt ?? null,
     txHash: txHash ?? null,
     payAnew: call.body.pay_anew ?? false,
+    wantsBytes: call.wantsBytes,
+    clientNetwork: call.clientNetwork,
     takeAttempt: () => attempts.take(clientOf(call), 1),
   };
 }

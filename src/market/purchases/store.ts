@@ -145,10 +145,15 @@ export interface ArtifactRow extends Attributes {
   mediaType: string;
   filename: string | null;
   salt: Buffer;
-  content: Buffer;
+  commitment: Buffer;
+  bytes: number;
+  /** The bytes, of goods that came as a string. */
+  content: Buffer | null;
+  /** Where the bytes are, of goods that came as an upload. */
+  upload: { objectId: bigint; sha256: Buffer } | null;
 }
 
-/** Reads the hidden goods. Refuses erased ones. Only deliver.ts and the merchant's own history may call it. */
+/** Reads the hidden goods. Refuses erased ones. Only deliver.ts may call it. */
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<
     Attributes & {
@@ -160,15 +165,21 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
       artifact_media_type: string;
       artifact_filename: string | null;
       salt: Buffer;
-      content: Buffer;
+      artifact_commitment: Buffer;
+      content: Buffer | null;
+      object_id: bigint | null;
+      sha256: Buffer | null;
+      bytes: bigint;
     }
   >(
     sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, ${attributeColumns}, a.salt,
-        a.content, a.erased
+        l.artifact_commitment, a.content, a.object_id, a.erased, o.sha256, coalesce(o.bytes, length(a.content)) as bytes
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
+        left join goods_objects o on o.id = a.object_id
       where l.id = ${listingId}`,
   );
   if (row.erased) throw new Refusal('goods_erased');
+  const { object_id: objectId, sha256 } = row;
   return {
     title: shownTitle(row),
     seller: row.handle,
@@ -176,7 +187,10 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     mediaType: row.artifact_media_type,
     filename: row.artifact_filename,
     salt: row.salt,
+    commitment: row.artifact_commitment,
+    bytes: Number(row.bytes),
     content: row.content,
+    upload: objectId === null || sha256 === null ? null : { objectId, sha256 },
     ...attributesOf(row),
   };
 }

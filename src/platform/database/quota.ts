@@ -180,6 +180,53 @@ function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal 
 /** Below the maximum of the int4 column. */
 const MAX_COUNT = 1_000_000_000;
 
+/** A quota that is used in small units, each of them one of `perUnit` parts of a unit of the limit. */
+export interface PartedQuota extends Quota {
+  perUnit: number;
+}
+
+export interface PartsReserved {
+  /** Call once, with the parts actually used. */
+  adjustTo(parts: number): Promise<void>;
+}
+
+/** Reserves several parts at once. Refuses once the limit is reached, so the last reservation may exceed it. Refused calls count nothing. */
+export async function reserveParts(
+  { database, clock }: QuotaContext,
+  quota: PartedQuota,
+  parts: number,
+): Promise<PartsReserved> {
+  const now = clock.now();
+  const { window, sweepBefore } = countingOf(quota, now);
+  const limit = Math.min(MAX_COUNT, quota.limit * quota.perUnit);
+  const reserved = Math.min(MAX_COUNT, parts);
+  const isWithin = limit > 0 && (await database.run(addParts({ window, limit, sweepBefore }, reserved))) === 1;
+  if (!isWithin) throw refusalOf(quota, now);
+  return {
+    adjustTo: async (used) => {
+      if (used === parts) return;
+      await database.run(
+        sql`update rate_counters set used = greatest(0, used - ${reserved - Math.min(MAX_COUNT, used)}::int4)
+          where name = ${window.name} and subject = ${window.subject} and window_start = ${window.start}`,
+      );
+    },
+  };
+}
+
+/** Builds the statement that adds parts to a counter below its limit. It writes one row, or none. */
+function addParts({ window, limit, sweepBefore }: Counting, parts: number): Sql {
+  return sql`
+    with swept as (
+      delete from rate_counters where ctid = any (array(
+        select ctid from rate_counters where window_start < ${sweepBefore}
+        order by window_start limit 50 for update skip locked
+      ))
+    )
+    insert into rate_counters as counter (name, subject, window_start, used)
+    values (${window.name}, ${window.subject}, ${window.start}::timestamptz, ${parts}::int4)
+    on conflict (name, subject, window_start) do update set used = counter.used + excluded.used where counter.used < ${limit}::int4`;
+}
+
 /** Limit of one client network. The site around it may use `networksPerSite` times as much. */
 interface ClientQuota extends Omit<Quota, 'subject'> {
   clientNetwork: string;

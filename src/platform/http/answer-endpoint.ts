@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Auth, EndpointShape } from '../../contract/endpoint.ts';
+import type { Auth, EndpointShape, SizedBytes } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secrets.ts';
 import { cacheAnswer } from './cache-answer.ts';
@@ -26,7 +26,7 @@ interface AnyAnswer {
   status: 200 | 201 | 202;
   body: unknown;
   headers?: Readonly<Record<string, string>>;
-  bytes?: Uint8Array;
+  bytes?: Uint8Array | SizedBytes;
 }
 
 export interface EndpointRoute {
@@ -40,7 +40,7 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
   callerId(caller: Caller): bigint;
 }
 
-const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
+const NO_PROOF = { v1: null, v2: null, deliveryToken: null, downloadToken: null };
 const NUL = '\u0000';
 
 /**
@@ -175,14 +175,19 @@ function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: bool
       `${endpoint.name} answered ${answer.status} with what its schema refuses: ${places ?? 'no such status'}`,
     );
   }
+  const { status, headers } = answer;
   const bytes = asBytes ? answer.bytes : undefined;
+  if (bytes === undefined) {
+    return {
+      status,
+      headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(checked.data),
+    };
+  }
   return {
-    status: answer.status,
-    headers: {
-      ...answer.headers,
-      'content-type': bytes ? 'application/octet-stream' : 'application/json; charset=utf-8',
-    },
-    body: bytes ?? JSON.stringify(checked.data),
+    status,
+    headers: { ...headers, 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) },
+    body: bytes,
   };
 }
 

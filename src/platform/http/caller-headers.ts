@@ -4,7 +4,13 @@ import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
 import type { PaymentHeaders } from './operation.ts';
 
-export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
+export const PAYMENT_HEADER_NAMES = [
+  'x-payment',
+  'payment-signature',
+  'x-delivery-token',
+  'x-download-token',
+  'x-recovery-slip',
+] as const;
 
 /** Returns true if the request contains a payment proof, a token or a slip, valid or not. */
 export function hasPaymentHeader(headers: IncomingHttpHeaders): boolean {
@@ -16,18 +22,29 @@ export function headerValues(rawHeaders: readonly string[], name: string): strin
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
-/** Reads the payment headers. Rejects more than one proof or token. */
+/** Reads the payment headers. Rejects more than one proof or token, and a download token beside any of them. */
 export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeaders {
-  const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
+  const [v1, v2, tokens = [], downloadTokens = []] = PAYMENT_HEADER_NAMES.map((name) =>
+    boundedValues(rawHeaders, name),
+  );
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
   if (proofs.length > 1) {
     throw new Refusal('two_proofs', {
       detail: 'X-PAYMENT and PAYMENT-SIGNATURE together contain more than one proof.',
     });
   }
-  if ((tokens?.length ?? 0) > 1)
-    throw new Refusal('two_proofs', { detail: 'X-Delivery-Token was sent more than once.' });
-  return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
+  if (tokens.length > 1) throw new Refusal('two_proofs', { detail: 'X-Delivery-Token was sent more than once.' });
+  const [downloadToken = null] = downloadTokens;
+  if (downloadToken !== null && downloadTokens.length + proofs.length + tokens.length > 1) {
+    throw new Refusal('two_proofs', { detail: 'X-Download-Token stands alone, or beside a key.' });
+  }
+  return {
+    v1: v1?.[0] ?? null,
+    v2: v2?.[0] ?? null,
+    deliveryToken: tokens[0] ?? null,
+    downloadToken,
+    ...readSlip(rawHeaders),
+  };
 }
 
 /** Reads the recovery slip: the market's own record of a payment, which the market may have lost since. Any endpoint may receive one. */
@@ -117,6 +134,9 @@ const EXPOSED_HEADERS = [
   'x-delivery-token',
   ...(['location', 'tus-resumable', 'tus-version', 'tus-extension', 'tus-max-size', 'tus-checksum-algorithm'] as const),
   ...(['upload-offset', 'upload-length', 'upload-expires', 'upload-metadata'] as const),
+  'accept-ranges',
+  'content-range',
+  'content-disposition',
 ].join(', ');
 
 const ACCEPTED_HEADERS = [
@@ -128,9 +148,12 @@ const ACCEPTED_HEADERS = [
   'payment-signature',
   'x-payment',
   'x-delivery-token',
+  'x-download-token',
   'x-recovery-slip',
   ...(['tus-resumable', 'upload-length', 'upload-offset', 'upload-metadata', 'upload-checksum'] as const),
   ...(['x-http-method-override', 'x-request-id'] as const),
+  'range',
+  'if-range',
 ].join(', ');
 
 const PREFLIGHT_SECONDS = 600;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
-import type { SecretGuard } from '../secrets.ts';
+import type { SecretGuard, SecretKind } from '../secrets.ts';
 import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { splitTarget, type Target } from './message.ts';
 
@@ -78,11 +78,14 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
     if (text.length < guard.shortest) continue;
     const name = index % 2 === 0 ? '' : (rawHeaders[index - 1] ?? '').toLowerCase();
     if (name === 'authorization') continue;
-    const own = name === 'x-delivery-token' ? 'dt' : undefined;
-    if (guard.inText(text, own) || (isPaymentHeader(name) && secretInJson(guard, decodedJson(text)))) return true;
+    if (guard.inText(text, OWN_SECRETS[name]) || (isPaymentHeader(name) && secretInJson(guard, decodedJson(text))))
+      return true;
   }
   return false;
 }
+
+/** The only kind of secret that a header of this name may hold. */
+const OWN_SECRETS: Readonly<Record<string, SecretKind>> = { 'x-delivery-token': 'dt', 'x-download-token': 'dl' };
 
 /** Checks the parsed body, or its bytes if it could not be parsed. */
 export function guardBody(guard: SecretGuard, body: unknown, secretFields: readonly string[] | undefined): void {

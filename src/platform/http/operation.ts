@@ -8,6 +8,8 @@ export interface PaymentHeaders {
   v2: string | null;
   /** X-Delivery-Token. */
   deliveryToken: string | null;
+  /** X-Download-Token. */
+  downloadToken: string | null;
   /** X-Recovery-Slip. */
   recoverySlip: string | null;
 }

@@ -55,7 +55,8 @@ const erase = (listingId: bigint, options: { objectStore?: MemoryStore; despiteP
   const { objectStore = null, despitePayments = false } = options;
   return eraseGoods({ ...market, objectStore }, { listingId, reasonCode: 'illegal', despitePayments });
 };
-const deliver = (id: bigint) => reasonOf(deliverGoods(market, id, { purchase: null, collectedBy: 'key' }));
+const deliver = (id: bigint) =>
+  reasonOf(deliverGoods(market, id, { purchase: null, collectedBy: 'key', taker: { merchantId: keeper.id } }));
 const goodsOf = (id: bigint) =>
   db.database.one<{ state: string; bytes: number; kept: boolean; commitment: string }>(sql`
     select l.state, l.artifact_bytes as bytes, a.content is not null or a.object_id is not null as kept,

@@ -224,6 +224,7 @@ const PRIVACY_WORDS: Readonly<Record<string, string | null>> = {
   chain_watermarks: null,
   claim_hashes: 'What you bought, your intents and payments',
   collect_signatures: 'Which collecting signature',
+  download_tokens: 'Which wallet got a download token',
   compatible_migrations: null,
   comments: 'Comments. One that was emptied',
   connect_proofs: 'the attempt, for a day',

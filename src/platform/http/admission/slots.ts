@@ -113,6 +113,7 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
 export function isCredentialRefused({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;
+  if (status === 409) return headers['x-download-token'] !== undefined;
   const hasProof = headers['x-payment'] !== undefined || headers['payment-signature'] !== undefined;
   return hasProof && (status === 400 || status === 402);
 }
