@@ -34,7 +34,9 @@ afterAll(async () => {
 });
 
 async function run(args: string[], changes: Record<string, string> = {}) {
-  const { DATABASE_URL: _url, ...inherited } = process.env;
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => name !== 'DATABASE_URL' && !name.startsWith('OPENAISLE_')),
+  );
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd: folder,
     env: { ...inherited, ...compileCache(), OPENAISLE_DATA_DIR: dataDir, ...changes },

@@ -30,7 +30,7 @@ const DELETED = [
 ];
 const DELIVERED = [
   ...around('free goods are taken', 'insert into purchases'),
-  ...around('the list of chunks is read', 'from goods_chunks where object_id'),
+  ...around('the list of chunks is read', 'select start, bytes, s3_name from goods_chunks'),
   ...around('a chunk is read', 'select substring(content'),
 ];
 const FEE = [
