@@ -12,9 +12,9 @@ import { readSetting, runCommand } from '../platform/run-command.ts';
 import { SECRET_PREFIX } from '../platform/secrets.ts';
 import { readMarketConfig } from './config.ts';
 import { createSequencer } from './events/sequencer.ts';
-import { type Erased, type ErasureOptions, eraseGoods } from './goods/keeping/erase-goods.ts';
 import { openObjectStore } from './goods/s3-store.ts';
 import { createMaintainer } from './identity/register.ts';
+import { type Erased, type ErasureOptions, eraseGoods } from './moderation/erase-goods.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-database.ts';
 
 const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes, or erases unlawful goods. The market may be running.

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { eraseGoods } from '../../src/market/goods/keeping/erase-goods.ts';
 import { pruneGoods } from '../../src/market/goods/keeping/prune-goods.ts';
+import { eraseGoods } from '../../src/market/moderation/erase-goods.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import type { Member, World } from '../support/market-world.ts';

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eraseGoods } from '../../src/market/goods/keeping/erase-goods.ts';
 import { findStored } from '../../src/market/goods/objects.ts';
 import { listUpload } from '../../src/market/goods/uploads/store.ts';
+import { eraseGoods } from '../../src/market/moderation/erase-goods.ts';
 import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { marketContext } from '../support/market-context.ts';

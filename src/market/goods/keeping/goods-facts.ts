@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import sql from 'sql-template-tag';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { registerGauge, type Sample, samplesByLabel } from '../../register-metric.ts';
+import { countByStore, countDeletions, countStaged } from './store.ts';
 
 /** Facts about uploaded goods. Only the leader counts them, for all processes. */
 export interface GoodsFacts {
@@ -11,25 +11,10 @@ export interface GoodsFacts {
   deletions: { due: number; waiting: number };
 }
 
-interface CountedRow {
-  name: string;
-  count: bigint;
-  bytes: bigint;
-}
-
 export async function readGoodsFacts(queryable: Queryable, now: Date): Promise<GoodsFacts> {
-  const stores = await queryable.rows<CountedRow>(
-    sql`select store as name, count(*) as count, sum(bytes)::bigint as bytes from goods_objects group by store`,
-  );
-  const staged = await queryable.rows<CountedRow>(
-    sql`select case when payment_id is not null then 'held' when received = bytes then 'complete' else 'open' end as name,
-        count(*) as count, sum(received)::bigint as bytes
-      from uploads where ended_at is null group by 1`,
-  );
-  const deletions = await queryable.one<{ due: bigint; waiting: bigint }>(
-    sql`select count(*) filter (where due_at <= ${now}) as due, count(*) filter (where due_at > ${now}) as waiting
-      from goods_deletions`,
-  );
+  const stores = await countByStore(queryable);
+  const staged = await countStaged(queryable);
+  const deletions = await countDeletions(queryable, now);
   return {
     stores: stores.map(({ name, count, bytes }) => ({ store: name, objects: Number(count), bytes: Number(bytes) })),
     staged: staged.map(({ name, count, bytes }) => ({ state: name, uploads: Number(count), bytes: Number(bytes) })),
@@ -38,7 +23,12 @@ export async function readGoodsFacts(queryable: Queryable, now: Date): Promise<G
 }
 
 export function observeGoods(registry: Registry, read: () => GoodsFacts | null): void {
-  const gauge = (name: string, help: string, label: string, pick: (facts: GoodsFacts) => readonly Sample[]): void => {
+  const addGauge = (
+    name: string,
+    help: string,
+    label: string,
+    pick: (facts: GoodsFacts) => readonly Sample[],
+  ): void => {
     const readSamples = (): readonly Sample[] => {
       const facts = read();
       return facts === null ? [] : pick(facts);
@@ -49,16 +39,16 @@ export function observeGoods(registry: Registry, read: () => GoodsFacts | null):
     facts.stores.map((one) => ({ labels: { store: one.store }, value: one[count] }));
   const ofStaged = (count: 'uploads' | 'bytes') => (facts: GoodsFacts) =>
     facts.staged.map((one) => ({ labels: { state: one.state }, value: one[count] }));
-  gauge('openaisle_goods_bytes', 'Bytes of uploaded goods, listed or not, by store', 'store', ofStores('bytes'));
-  gauge('openaisle_goods_objects', 'Uploaded goods, listed or not, by store', 'store', ofStores('objects'));
-  gauge('openaisle_goods_uploads', 'Uploads that are not listed yet', 'state', ofStaged('uploads'));
-  gauge(
+  addGauge('openaisle_goods_bytes', 'Bytes of uploaded goods, listed or not, by store', 'store', ofStores('bytes'));
+  addGauge('openaisle_goods_objects', 'Uploaded goods, listed or not, by store', 'store', ofStores('objects'));
+  addGauge('openaisle_goods_uploads', 'Uploads that are not listed yet', 'state', ofStaged('uploads'));
+  addGauge(
     'openaisle_goods_upload_bytes',
     'Bytes received of uploads that are not listed yet',
     'state',
     ofStaged('bytes'),
   );
-  gauge('openaisle_goods_deletions', 'Objects of the S3 store to delete, now or later', 'when', (facts) =>
+  addGauge('openaisle_goods_deletions', 'Objects of the S3 store to delete, now or later', 'when', (facts) =>
     samplesByLabel('when', { now: facts.deletions.due, later: facts.deletions.waiting }),
   );
 }

@@ -96,3 +96,31 @@ export async function isHistoryLost(queryable: Queryable): Promise<boolean> {
   );
   return lost;
 }
+
+interface CountedRow {
+  name: string;
+  count: bigint;
+  bytes: bigint;
+}
+
+export async function countByStore(queryable: Queryable): Promise<CountedRow[]> {
+  return await queryable.rows<CountedRow>(
+    sql`select store as name, count(*) as count, sum(bytes)::bigint as bytes from goods_objects group by store`,
+  );
+}
+
+/** Counts uploads that are not listed yet, and the bytes received of them, by state. */
+export async function countStaged(queryable: Queryable): Promise<CountedRow[]> {
+  return await queryable.rows<CountedRow>(
+    sql`select case when payment_id is not null then 'held' when received = bytes then 'complete' else 'open' end as name,
+        count(*) as count, sum(received)::bigint as bytes
+      from uploads where ended_at is null group by 1`,
+  );
+}
+
+export async function countDeletions(queryable: Queryable, now: Date): Promise<{ due: bigint; waiting: bigint }> {
+  return await queryable.one<{ due: bigint; waiting: bigint }>(
+    sql`select count(*) filter (where due_at <= ${now}) as due, count(*) filter (where due_at > ${now}) as waiting
+      from goods_deletions`,
+  );
+}

@@ -1,16 +1,10 @@
 import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { reasonOf } from '../../../../test/support/ask.ts';
-import { testDatabase } from '../../../../test/support/database.ts';
-import {
-  act,
-  eventsOf,
-  holdTransactionOpen,
-  ruleAgainst,
-  untilWaiting,
-} from '../../../../test/support/listing-life.ts';
-import { marketContext } from '../../../../test/support/market-context.ts';
-import { createMemoryStore, type MemoryStore } from '../../../../test/support/memory-store.ts';
+import { reasonOf } from '../../../test/support/ask.ts';
+import { testDatabase } from '../../../test/support/database.ts';
+import { act, eventsOf, holdTransactionOpen, ruleAgainst, untilWaiting } from '../../../test/support/listing-life.ts';
+import { marketContext } from '../../../test/support/market-context.ts';
+import { createMemoryStore, type MemoryStore } from '../../../test/support/memory-store.ts';
 import {
   removeListing,
   type SeededMerchant,
@@ -20,22 +14,22 @@ import {
   seedOpenPayment,
   seedPaidPurchase,
   withdrawListing,
-} from '../../../../test/support/seed.ts';
-import { seedUpload } from '../../../../test/support/seed-upload.ts';
-import { endpoints } from '../../../contract/index.ts';
-import { insertLoss } from '../../../platform/log-copy/store.ts';
-import type { Market } from '../../context.ts';
-import { lockListingShared } from '../../listings/store.ts';
-import { decideAppeal } from '../../moderation/appeals.ts';
-import { insertAppeal } from '../../moderation/store.ts';
-import { lockPayment } from '../../payments/store.ts';
-import { completePurchase } from '../../purchases/complete-purchase.ts';
-import { deliverGoods } from '../../purchases/deliver.ts';
-import { CHUNK_BYTES } from '../chunks.ts';
-import { findStored } from '../objects.ts';
-import { listUpload } from '../uploads/store.ts';
+} from '../../../test/support/seed.ts';
+import { seedUpload } from '../../../test/support/seed-upload.ts';
+import { endpoints } from '../../contract/index.ts';
+import { insertLoss } from '../../platform/log-copy/store.ts';
+import type { Market } from '../context.ts';
+import { CHUNK_BYTES } from '../goods/chunks.ts';
+import { pruneGoods } from '../goods/keeping/prune-goods.ts';
+import { findStored } from '../goods/objects.ts';
+import { listUpload } from '../goods/uploads/store.ts';
+import { lockListingShared } from '../listings/store.ts';
+import { lockPayment } from '../payments/store.ts';
+import { completePurchase } from '../purchases/complete-purchase.ts';
+import { deliverGoods } from '../purchases/deliver.ts';
+import { decideAppeal } from './appeals.ts';
 import { eraseGoods } from './erase-goods.ts';
-import { pruneGoods } from './prune-goods.ts';
+import { insertAppeal } from './store.ts';
 
 const db = testDatabase();
 const bytes = Buffer.alloc(CHUNK_BYTES + 1_000, 'goods ');

@@ -1,18 +1,18 @@
-import { MAINTAINER_MERCHANT_ID } from '../../../contract/vocabulary.ts';
-import type { Tx } from '../../../platform/database/database.ts';
-import { constraintOf } from '../../../platform/database/database-error.ts';
-import { toHex } from '../../../platform/hex.ts';
-import { CommandRefused } from '../../../platform/run-command.ts';
-import type { Market } from '../../context.ts';
-import { type JsonValue, recordEvent } from '../../events/record-event.ts';
-import { findHandleOrNull } from '../../identity/store.ts';
-import { type ChangingListing, lockListing } from '../../listings/changes/store.ts';
-import { judgeStep } from '../../listings/listing-steps.ts';
-import { markRemoved } from '../../moderation/store.ts';
-import { deleteObject } from '../objects.ts';
-import { clearArtifact, findGoods, findUndecided, readNames } from './erasure-store.ts';
-import { deleteNames } from './prune-goods.ts';
-import { forgetDeletions } from './store.ts';
+import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { constraintOf } from '../../platform/database/database-error.ts';
+import { toHex } from '../../platform/hex.ts';
+import { CommandRefused } from '../../platform/run-command.ts';
+import type { Market } from '../context.ts';
+import { type JsonValue, recordEvent } from '../events/record-event.ts';
+import { clearArtifact, findGoods, findUndecided, readNames } from '../goods/keeping/erasure-store.ts';
+import { deleteNames } from '../goods/keeping/prune-goods.ts';
+import { forgetDeletions } from '../goods/keeping/store.ts';
+import { deleteObject } from '../goods/objects.ts';
+import { findHandleOrNull } from '../identity/store.ts';
+import { type ChangingListing, lockListing } from '../listings/changes/store.ts';
+import { judgeStep } from '../listings/listing-steps.ts';
+import { markRemoved } from './store.ts';
 
 export interface ErasureOptions {
   listingId: bigint;
