@@ -3,7 +3,7 @@ import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { withDatabase } from '../platform/database/command-database.ts';
 import { readConnectionRoom, shareBudget } from '../platform/database/connection.ts';
-import { migrate } from '../platform/database/migrate.ts';
+import { logProgress, migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { resolveDatabase } from '../platform/database/resolve-database.ts';
 import { createLog, type Log } from '../platform/log.ts';
@@ -106,9 +106,7 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
   return undoOnFailure(async (begun) => {
     const server = await resolveDatabase(config, log);
     begun.defer(() => server.stop());
-    const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
-      log.info('migrating', { migration, step, count: rows }),
-    );
+    const applied = await migrate(server.url, MIGRATIONS, logProgress(log));
     for (const name of applied) log.info('migrated', { migration: name });
     const poolSize = await sizePool(config, server.url);
     const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', log, ...poolSize });

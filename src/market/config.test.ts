@@ -228,7 +228,7 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_LIMITS', '{"registration_per_hour":1.5}'],
     ['OPENAISLE_LIMITS', '{"registration_per_hour":1,"registration_per_hour":2}'],
     ['OPENAISLE_LIMITS', '{"hunter2":1}'],
-    ['OPENAISLE_LIMITS', '{"artifact_bytes":999999999}'],
+    ['OPENAISLE_LIMITS', '{"artifact_bytes":2147483648}'],
     ['OPENAISLE_LIMITS', '[]'],
     ['OPENAISLE_LIMITS', '{"registration_per_hour":-1}'],
     ['OPENAISLE_LIMITS', '{"networks":[]}'],

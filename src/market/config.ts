@@ -37,7 +37,8 @@ import {
 import type { MarketConfig, NetworkRule, S3Settings } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
-const HIGHEST_LIMITS = new Map([['artifact_bytes', 2_147_483_648]]);
+// The size of goods is a 32-bit column.
+const HIGHEST_LIMITS = new Map([['artifact_bytes', 2_147_483_647]]);
 const NETWORKS = 'networks';
 
 interface ConfiguredLimits {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Progress } from '../platform/database/migrate.ts';
+import type { Progress } from '../platform/database/apply-migration.ts';
 import { splitStatements } from '../platform/database/migration-files.ts';
 import { resolveCommandDatabase } from '../platform/database/resolve-database.ts';
 import { readSetting, runCommand } from '../platform/run-command.ts';
@@ -29,8 +29,8 @@ const HELP = `Brings the market's tables up to this version. Starting the market
   --json           print the outcome as one JSON object
   --help           print this text
 
-The previous version may be running: data is filled in batches, and indexes are built while their tables are written to. If the command is
-interrupted, the next call continues.
+The previous version may be running: data is filled in batches, indexes are built while their tables are written to, and a step that
+another transaction keeps from its locks runs again. If the command is interrupted, the next call continues.
 
 Uses the environment of the market: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
 How to upgrade and how to go back: docs/upgrade.md.
@@ -60,11 +60,16 @@ async function main(): Promise<void> {
   }
 }
 
+function lineOf(progress: Progress): string {
+  const { migration } = progress;
+  if ('attempt' in progress)
+    return `${migration}: ${progress.reason} in attempt ${progress.attempt}, so it changed nothing and runs again\n`;
+  return `${migration}, ${progress.step}: ${progress.rows} ${progress.done ? 'done' : 'so far'}\n`;
+}
+
 async function applyPending(url: string, role: string | null, json: boolean): Promise<string> {
   const rights = role === null ? [] : await readAppRights(role);
-  const onProgress = ({ migration, step, rows, done }: Progress): void =>
-    void process.stderr.write(`${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}\n`);
-  const applied = await migrateMarket(url, onProgress, rights);
+  const applied = await migrateMarket(url, (progress) => void process.stderr.write(lineOf(progress)), rights);
   if (json) return `${JSON.stringify({ status: 'migrated', applied, app_role: role })}\n`;
   const lines = applied.length === 0 ? ['nothing is pending'] : applied.map((name) => `applied ${name}`);
   if (role !== null) lines.push(`the role ${role} has its rights`);

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { RightsMissing } from '../platform/database/applied-migrations.ts';
-import { migrate, type OnProgress } from '../platform/database/migrate.ts';
+import type { OnProgress } from '../platform/database/apply-migration.ts';
+import { logProgress, migrate } from '../platform/database/migrate.ts';
 import { type ResolvedDatabase, resolveDatabase } from '../platform/database/resolve-database.ts';
 import type { Log } from '../platform/log.ts';
 import { isLoopback } from '../platform/loopback.ts';
@@ -56,9 +57,7 @@ export function prepareDatabase(config: MarketConfig, log: Log): Promise<Resolve
   return undoOnFailure(async (begun) => {
     const server = await resolveDatabase(config, log);
     begun.defer(() => server.stop());
-    const applied = await migrateMarket(server.url, ({ migration, step, rows }) =>
-      log.info('migrating', { migration, step, count: rows }),
-    );
+    const applied = await migrateMarket(server.url, logProgress(log));
     for (const name of applied) log.info('migrated', { migration: name });
     await loadOwnPepper(config);
     return server;

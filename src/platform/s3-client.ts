@@ -37,6 +37,7 @@ const MAX_TRIES = 3;
 const FIRST_PAUSE_MS = 100;
 /** Size of answers other than objects: errors, and what follows a write. */
 const MAX_TEXT_BYTES = 65_536;
+const EMPTY_SHA256 = createHash('sha256').digest('hex');
 const RETRIED_STATUSES = new Set([408, 429, 500, 502, 503, 504]);
 
 export interface S3Request {
@@ -44,7 +45,7 @@ export interface S3Request {
   method: 'PUT' | 'GET' | 'DELETE';
   name: string;
   headers?: Readonly<Record<string, string>>;
-  body?: Buffer;
+  body?: { bytes: Buffer; sha256: string };
   /** Bytes that a good answer may have. Default: none to speak of. */
   answerBytes?: number;
 }
@@ -99,7 +100,7 @@ export function createS3Client(bucket: S3Bucket, { clock, random, timeouts = S3_
     // Sign each try, because a signature is valid for a few minutes only.
     const signed = await signRequest({ bucket, request, atMs: clock.now(), signingKeys });
     return await exchange(
-      { ...signed, isSecure, agent, method: request.method, body: request.body },
+      { ...signed, isSecure, agent, method: request.method, body: request.body?.bytes },
       {
         connectMs: Math.min(timeouts.connectMs, leftMs),
         tryMs: Math.min(timeouts.tryMs, leftMs),
@@ -144,15 +145,14 @@ interface Signing {
 
 async function signRequest(signing: Signing): Promise<{ url: URL; headers: Record<string, string> }> {
   const { bucket, request, atMs, signingKeys } = signing;
-  const { method, name, body = Buffer.alloc(0) } = request;
-  // The signer leaves the body unsigned unless its hash is given, and the store would then keep bytes that changed on the way.
-  const hash = createHash('sha256').update(body).digest('hex');
+  const { method, name, body } = request;
   // A key is derived once a day.
   if (signingKeys.size > 2) signingKeys.clear();
   const signer = new AwsV4Signer({
     method,
     url: `${bucket.endpoint}/${bucket.bucket}/${name}`,
-    headers: { ...request.headers, 'x-amz-content-sha256': hash },
+    // The signer leaves the body unsigned unless its hash is given, and the store would then keep bytes that changed on the way.
+    headers: { ...request.headers, 'x-amz-content-sha256': body?.sha256 ?? EMPTY_SHA256 },
     accessKeyId: bucket.keyId,
     secretAccessKey: bucket.secret,
     service: 's3',

@@ -220,3 +220,27 @@ describe('a masked text', () => {
     expect(processorMs(() => guard.maskText(worst))).toBeLessThan(2_000);
   });
 });
+
+describe('bytes of a file', () => {
+  const code = makeRecoveryCode(systemRandom, 'city');
+
+  it('are searched for whole secrets, in each spelling in which people type a code', () => {
+    const capitalized = code.charAt(0).toUpperCase() + code.slice(1);
+    for (const secret of [key, code, code.toLowerCase(), code.toUpperCase(), capitalized])
+      for (const before of ['', 'x', 'aisle_', 'aisle_sk_', '\u00ff\u0000'])
+        expect(guard.inBytes(Buffer.from(`${before}${secret}\u00ff`, 'latin1'))).toBe(true);
+    const broken = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
+    for (const text of ['', broken, key.slice(0, -1), key.toUpperCase(), Buffer.from(key).toString('base64')])
+      expect(guard.inBytes(Buffer.from(text))).toBe(false);
+  });
+
+  it('are judged like text, wherever a secret lies and whatever surrounds it', () => {
+    for (let round = 0; round < 200; round += 1) {
+      const bytes = systemRandom.bytes(400);
+      const at = systemRandom.int(300);
+      if (round % 2 === 0) Buffer.from(round % 4 === 0 ? key : code).copy(bytes, at);
+      expect(guard.inBytes(bytes)).toBe(round % 2 === 0);
+    }
+    expect(Math.max(key.length, code.length)).toBeLessThanOrEqual(guard.longest);
+  });
+});

@@ -88,8 +88,9 @@ async function checkSignatures({ bucket }: Radosgw): Promise<void> {
 
 async function checkVersions({ bucket, admin }: Radosgw): Promise<void> {
   const client = createS3Client(bucket, { clock: systemClock, random: systemRandom });
-  const on = '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>';
-  await client.send({ method: 'PUT', name: '?versioning', body: Buffer.from(on) });
+  const bytes = Buffer.from('<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>');
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  await client.send({ method: 'PUT', name: '?versioning', body: { bytes, sha256 } });
   client.close();
   const { store, logged, close } = await openTestStore(bucket);
   await store.check();

@@ -30,6 +30,14 @@ const WALLET = '0x00000000000000000000000000000000000b3c1e';
 const SIGNED = { intent_id: '0'.repeat(32), payer_signature: `0x${'2'.repeat(130)}` };
 const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };
 
+/** The listing has its artifact as a string. */
+const UPLOAD = { artifact_upload: '0'.repeat(22) };
+const OMITTED_OF_LISTING = {
+  ...UPLOAD,
+  fee_payment: CLAIM,
+  ...{ pay_anew: true, supersedes: 999_999, entitles_previous_buyers: true },
+};
+
 const SESSION = { session: 'a session', csrf: 'a csrf' };
 
 type SampleOptions = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' | 'maintainer' };
@@ -56,14 +64,14 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         {
           fields: listing,
           opaque: ['artifact'],
-          omitted: { fee_payment: CLAIM, pay_anew: true, supersedes: 999_999, entitles_previous_buyers: true },
+          omitted: OMITTED_OF_LISTING,
         },
       ],
     },
     // The request tries to change fixed fields, so only its form is valid.
     editListing: {
       params: { id: String(at.listingId) },
-      bodies: [{ fields: listing, opaque: ['artifact'] }],
+      bodies: [{ fields: listing, opaque: ['artifact'], omitted: UPLOAD }],
       by: 'owner',
     },
     withdrawListing: { params: { id: String(endedId) }, by: 'owner' },

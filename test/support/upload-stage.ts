@@ -7,6 +7,7 @@ import { readObject } from '../../src/market/goods/chunks.ts';
 import { findUpload, type Upload } from '../../src/market/goods/uploads/store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { ObjectStore } from '../../src/platform/object-store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';
@@ -19,6 +20,7 @@ export interface UploadStageOptions {
   limits?: Partial<Limits>;
   clock?: Clock;
   config?: Partial<MarketConfig>;
+  objectStore?: ObjectStore;
   /** Replaces the market's database URL, for example with that of a proxy. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
 }
@@ -45,6 +47,7 @@ export async function startUploadStage(options: UploadStageOptions = {}): Promis
   const running = createMarket({
     config: { ...config, ...options.config },
     ...{ database, clock: options.clock ?? systemClock, random: systemRandom, log, pepper: TEST_PEPPER },
+    objectStore: options.objectStore ?? null,
   });
   const { url } = await running.http.listen({ host: '127.0.0.1', port });
   return {
@@ -158,11 +161,11 @@ export async function readUpload({ db }: Pick<UploadStage, 'db'>, owner: Member,
 }
 
 /** Reads the stored bytes of an upload. */
-export async function readStored({ db }: Pick<UploadStage, 'db'>, upload: Upload): Promise<Buffer> {
+export async function readStored({ running }: Pick<UploadStage, 'running'>, upload: Upload): Promise<Buffer> {
   const pieces: Buffer[] = [];
   if (upload.objectId !== null) {
-    const from = { database: db.database, objectStore: null };
-    for await (const piece of readObject(from, upload.objectId, { from: 0, to: upload.received })) pieces.push(piece);
+    const whole = { from: 0, to: upload.received };
+    for await (const piece of readObject(running.market, upload.objectId, whole)) pieces.push(piece);
   }
   return Buffer.concat(pieces);
 }

@@ -34,10 +34,13 @@ const HTTP_TALK = new RegExp(
   ].join('|'),
 );
 
-/** Reasons that no tool returns, because the request is not valid MCP or only a city refuses it. */
+/** Reasons that no tool returns, because the request is not valid MCP, or only a city or an upload is refused so. */
 const NOT_OF_TOOLS: ReadonlySet<Reason> = new Set([
   ...(['malformed_request', 'malformed_json', 'method_not_allowed', 'request_timeout'] as const),
   ...(['unsupported_media_type', 'origin_refused', 'token_required', 'insufficient_scope'] as const),
+  // Goods are uploaded and downloaded over HTTP alone.
+  ...(['upload_offset', 'upload_refused', 'upload_too_large', 'too_many_uploads', 'tus_version'] as const),
+  ...(['checksum_mismatch', 'storage_full', 'range_not_satisfiable'] as const),
   'not_thing_owner',
 ]);
 /** Reasons whose text may mention HTTP, because the goods are only available that way. */
@@ -76,7 +79,7 @@ describe('what a case says in place of its row', () => {
   const SAID = /^(?:nextStep|next_step|next|detail|message|how_to_appeal|NEXT|HOW_TO_APPEAL)$/;
   /** Matches source files whose texts no tool returns: identity, pages, operator commands, and MCP's own endpoints. */
   const ELSEWHERE =
-    /\.test\.ts$|^src\/market\/(?:pages|connect|identity|history)\/|^src\/market\/(?:[\w-]*command|config|prepare-database|start|supervisor)\.ts$|^src\/market\/mcp\/(?:mount-mcp|create-mcp|messages)\.ts$/;
+    /\.test\.ts$|^src\/market\/(?:pages|connect|identity|history|goods)\/|^src\/market\/(?:[\w-]*command|config|prepare-database|start|supervisor)\.ts$|^src\/market\/mcp\/(?:mount-mcp|create-mcp|messages)\.ts$/;
   const sources = openSources(resolve(import.meta.dirname, '../..')).filter(
     ({ path }) =>
       (path.startsWith('src/market/') || path === 'src/platform/http/caller-headers.ts') && !ELSEWHERE.test(path),

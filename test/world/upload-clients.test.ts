@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type DetailedError, Upload as TusUpload, type UploadOptions } from 'tus-js-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ import {
 
 const run = promisify(execFile);
 const seed = Number(process.env['OPENAISLE_SEED'] ?? systemRandom.int(1_000_000_000));
-console.log(`upload clients: OPENAISLE_SEED=${seed}`);
+process.stdout.write(`upload clients: OPENAISLE_SEED=${seed}\n`);
 
 let stage: UploadStage;
 let owner: Member;
@@ -199,4 +199,35 @@ test('curl creates, sends, asks, continues and deletes', async () => {
   const chunked = new URL(inChunks.headers.get('location') ?? '').pathname;
   expect((await readUpload(stage, owner, chunked)).sha256?.toString('hex')).toBe(sha256Of(body));
   expect((await curl('-X', 'DELETE', `${stage.url}${chunked}`)).status).toBe(204);
+});
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** Returns the first code block of that language in docs/uploads.md, with this market's address and the file to upload. */
+async function readExample(language: 'js' | 'sh', file: string): Promise<string> {
+  const guide = await readFile(join(ROOT, 'docs/uploads.md'), 'utf8');
+  const [, block] = new RegExp(`\\n\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\`\\n`).exec(guide) ?? [];
+  if (block === undefined) throw new Error(`docs/uploads.md has no example in ${language}`);
+  return block
+    .replaceAll('https://market.example', stage.url)
+    .replaceAll(/(file=|(?:Stream|Sync)\(')pack\.zip/g, `$1${file}`);
+}
+
+test('the examples of docs/uploads.md upload a file', { timeout: 60_000 }, async () => {
+  const body = systemRandom.bytes(1_234_567);
+  const file = join(folder, 'pack.zip');
+  await writeFile(file, body);
+  const env = { ...process.env, OPENAISLE_KEY: owner.key };
+  const byClient = await run(process.execPath, ['--input-type=module', '-e', await readExample('js', file)], {
+    cwd: ROOT,
+    env,
+  });
+  expect(byClient.stderr).toBe('');
+  await expectWhole(`/api/upload/${byClient.stdout.trim()}`, body);
+  const script = `set -e\n${await readExample('sh', file)}\necho "$url"`;
+  const byCurl = await run('bash', ['-c', script], { env });
+  const path = new URL(byCurl.stdout.trim()).pathname;
+  const upload = await readUpload(stage, owner, path);
+  expect([upload.sha256?.toString('hex'), upload.mediaType]).toEqual([sha256Of(body), 'application/zip']);
+  expect((await askTus(stage.url, 'DELETE', path, { key: owner.key })).status).toBe(204);
 });

@@ -22,7 +22,7 @@ import {
 } from '../support/upload-stage.ts';
 
 const seed = Number(process.env['OPENAISLE_SEED'] ?? systemRandom.int(1_000_000_000));
-console.log(`upload cuts: OPENAISLE_SEED=${seed}`);
+process.stdout.write(`upload cuts: OPENAISLE_SEED=${seed}\n`);
 
 let stage: UploadStage;
 let owner: Member;
@@ -58,13 +58,40 @@ const countPatches = (): number =>
  * Sends a part of the body and cuts the connection. Returns once the request has ended, whether the server waits for more or has refused it
  * because the request before has stored its last bytes only now.
  */
-async function cutAfter(path: string, body: Buffer, { offset, sent }: { offset: number; sent: number }): Promise<void> {
+async function cutAfter(path: string, body: Buffer, part: Part, headers: Record<string, string> = {}): Promise<void> {
   const before = countPatches();
-  const patch = openPatch(stage, path, { key: owner.key, offset, bytes: body.length - offset });
+  const { offset, sent } = part;
+  const patch = openPatch(stage, path, { key: owner.key, offset, bytes: body.length - offset, headers });
   await patch.write(body.subarray(offset, offset + sent));
   patch.cut();
   await expect.poll(countPatches, { interval: 5 }).toBeGreaterThan(before);
 }
+
+interface Part {
+  offset: number;
+  sent: number;
+}
+
+/** Ways to send a part of a body. */
+const WAYS = {
+  whole: async (path: string, body: Buffer, { offset, sent }: Part) => {
+    await patchUpload(stage, path, { key: owner.key, offset, body: body.subarray(offset, offset + sent) });
+  },
+  checked: async (path: string, body: Buffer, { offset, sent }: Part) => {
+    const part = body.subarray(offset, offset + sent);
+    const headers = { 'upload-checksum': checksumOf(part) };
+    await patchUpload(stage, path, { key: owner.key, offset, body: part, headers });
+  },
+  'wrongly checked': async (path: string, body: Buffer, { offset, sent }: Part) => {
+    const part = body.subarray(offset, offset + sent);
+    const headers = { 'upload-checksum': checksumOf(Buffer.from('other')) };
+    const answer = await patchUpload(stage, path, { key: owner.key, offset, body: part, headers });
+    expect([409, 460]).toContain(answer.status);
+  },
+  cut: cutAfter,
+  'cut and checked': (path: string, body: Buffer, part: Part) =>
+    cutAfter(path, body, part, { 'upload-checksum': checksumOf(body.subarray(part.offset)) }),
+};
 
 /** Sends what is missing, as often as it takes. */
 async function finish(path: string, body: Buffer): Promise<void> {
@@ -75,14 +102,14 @@ async function finish(path: string, body: Buffer): Promise<void> {
 }
 
 describe('a connection that breaks', () => {
-  test('loses nothing that was acknowledged, wherever it breaks', { timeout: 60_000 }, async () => {
+  test('loses nothing that was acknowledged, wherever and however it breaks', { timeout: 60_000 }, async () => {
     const dice = createDice(seed);
     const body = systemRandom.bytes(3_000_000 + dice.number(1_000_000));
     const path = await createUpload(stage, owner.key, body.length);
     let offset = 0;
-    for (let cut = 0; cut < 20; cut += 1) {
-      const sent = dice.number(Math.ceil((body.length - offset) / 4)) + 1;
-      await cutAfter(path, body, { offset, sent: Math.min(sent, body.length - offset - 1) });
+    for (let step = 0; step < 40; step += 1) {
+      const sent = Math.min(dice.number(Math.ceil((body.length - offset) / 8)) + 1, body.length - offset - 1);
+      await WAYS[dice.pick(Object.keys(WAYS) as (keyof typeof WAYS)[])](path, body, { offset, sent });
       const next = await readOffset(stage, owner.key, path);
       expect(next).toBeGreaterThanOrEqual(offset);
       const stored = await readStored(stage, await readUpload(stage, owner, path));

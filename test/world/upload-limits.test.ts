@@ -138,6 +138,21 @@ test('a database that refuses a chunk loses nothing that was acknowledged', asyn
   expect((await readUpload(stage, owner, path)).sha256).not.toBeNull();
 });
 
+test('a body that comes too slowly is cut with 408, and what came of it is kept', async () => {
+  const clock = settableClock(Date.now());
+  const stage = await open({ clock });
+  const { key } = await stage.join('owner');
+  const path = await createUpload(stage, key, 2_000_000);
+  const patch = openPatch(stage, path, { key, offset: 0, bytes: 2_000_000 });
+  await patch.write(Buffer.alloc(600_000));
+  await expect.poll(() => readOffset(stage, key, path)).toBe(524_288);
+  clock.set(clock.now() + 600_000);
+  expect(await patch.answer).toMatchObject({ status: 408, reason: 'request_timeout' });
+  await expect.poll(() => readOffset(stage, key, path)).toBe(600_000);
+  const rest = await patchUpload(stage, path, { key, offset: 600_000, body: Buffer.alloc(1_400_000) });
+  expect(rest.status).toBe(204);
+});
+
 test('an upload expires after 24 hours, unless a fee or a listing has its bytes', async () => {
   const clock = settableClock(Date.now());
   const stage = await open({ clock });

@@ -52,14 +52,14 @@ export const marketErrors = {
     title: 'You have no upload with that id',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'GET /api/upload lists your uploads. Upload the goods again if it is not among them.',
+    next_step: 'Upload the goods again, and name the id of that upload.',
   },
   upload_unfinished: {
     status: 409,
     title: 'Bytes of that upload are missing',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Send the rest from Upload-Offset, which HEAD on the upload says. Then send the same request.',
+    next_step: 'Finish the upload from where it stands. Then send the same request.',
   },
   upload_in_use: {
     status: 409,
@@ -71,7 +71,7 @@ export const marketErrors = {
     status: 410,
     title: 'The bytes of that upload are not here any more',
     retry: 'after_fix',
-    next_step: 'Upload the goods again, then send the request with the new id. A fee that you paid is not due again.',
+    next_step: 'Upload the goods again, and name the id of that upload. A fee that you paid is not due again.',
   },
   goods_erased: {
     status: 410,

@@ -82,7 +82,8 @@ export const requestErrors = {
     status: 413,
     title: 'Too much data was sent',
     retry: 'after_fix',
-    next_step: 'Send at most 64 KiB. Goods may be larger: see limits.artifact_bytes in the official facts.',
+    next_step:
+      'Send at most 64 KiB. Goods may be larger: a string artifact has up to 256 KiB, and larger goods are uploaded at /api/upload.',
   },
   unsupported_media_type: {
     status: 415,

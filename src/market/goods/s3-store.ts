@@ -74,8 +74,9 @@ function createOutageLog(log: Log, store: { url: string; name: string }) {
 }
 
 async function putObject(client: S3Client, name: string, bytes: Buffer): Promise<S3Answer> {
-  const headers = { 'content-type': 'application/octet-stream', [HASH_HEADER]: sha256(bytes) };
-  return await client.send({ method: 'PUT', name, body: bytes, headers });
+  const sha256 = sha256Of(bytes);
+  const headers = { 'content-type': 'application/octet-stream', [HASH_HEADER]: sha256 };
+  return await client.send({ method: 'PUT', name, body: { bytes, sha256 }, headers });
 }
 
 /** Reads a range. An object that is missing, short or changed is no outage: it will not come back. */
@@ -95,7 +96,7 @@ async function getObject(client: S3Client, name: string, { from, to }: { from: n
   const hash = answer.headers[HASH_HEADER];
   // A copy of the bucket may have lost the header.
   const isComparable = hash !== undefined && from === 0 && Number(size) === to;
-  if (isComparable && hash !== sha256(answer.body)) throw damaged(name, 'its bytes have changed');
+  if (isComparable && hash !== sha256Of(answer.body)) throw damaged(name, 'its bytes have changed');
   return answer.body;
 }
 
@@ -114,7 +115,7 @@ function damaged(name: string, why: string): Error {
   return new Error(`the object ${name} of the S3 store is damaged: ${why}`);
 }
 
-function sha256(bytes: Buffer): string {
+function sha256Of(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 

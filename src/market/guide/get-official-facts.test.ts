@@ -33,7 +33,7 @@ it('says what is not built or not open with null, false and empty lists', async 
     maintainer: { handle: null, merchant_id: 1 },
     x402_facilitator: { x402_versions: [1, 2], verify_deadline_seconds: 8, settle_deadline_seconds: 8, signers: [] },
     identity: { recovery_enabled: false, rotation_enabled: false, hosted_proven_hosts: [], coding_client_doors: null },
-    limits: { guard_runs_per_merchant_day: 30, artifact_bytes: 262_144 },
+    limits: { guard_runs_per_merchant_day: 30, artifact_bytes: 67_108_864, inline_artifact_bytes: 262_144 },
     public_pagination: { sizes: { shelves: 50, purchases: 2, events: 200 } },
   });
 });

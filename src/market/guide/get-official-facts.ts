@@ -11,6 +11,7 @@ import {
   type EventKind,
   FACILITATOR_DEADLINE_SECONDS,
   type IdentityEndpoint,
+  INLINE_ARTIFACT_BYTES,
   INTENT_MINUTES,
   LISTING_FEE_UNITS,
   MAINTAINER_MERCHANT_ID,
@@ -61,7 +62,10 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
     },
     source: config.sourceUrl,
     identity: identityFacts(config, published.provenHosts),
-    limits: { ...config.limits },
+    limits: {
+      ...config.limits,
+      inline_artifact_bytes: Math.min(INLINE_ARTIFACT_BYTES, config.limits.artifact_bytes),
+    },
     event_kinds: [...EVENT_KINDS],
     scopes: { door: [...SCOPE_KINDS.door], window: [...SCOPE_KINDS.window] },
     patterns: {

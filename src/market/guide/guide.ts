@@ -2,7 +2,13 @@ import { checksummed } from '../../contract/chain-values.ts';
 import { ATTRIBUTE_NAMES, FIELD_NAMES, LISTING_FIELDS } from '../../contract/listing-fields.ts';
 import { formatUsdc, LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { TOOLS, type ToolKind } from '../../contract/tools.ts';
-import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } from '../../contract/vocabulary.ts';
+import {
+  CHECKOUT_MINUTES,
+  INLINE_ARTIFACT_BYTES,
+  INTENT_MINUTES,
+  RESERVATION_MINUTES,
+  STAGE_MINUTES,
+} from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
 
@@ -114,6 +120,7 @@ function howToSell({ treasury, limits }: GuideFacts): Block[] {
       `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, keywords, aisle, ${ATTRIBUTE_NAMES.join(', ')}. The listing fee is ${LISTING_FEE_TEXT} by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
     ),
     list([
+      `\`artifact\` takes up to ${INLINE_ARTIFACT_BYTES} bytes. A larger file, of up to ${limits.artifact_bytes} bytes, is uploaded with your key by tus 1.0.0 at \`POST /api/upload\`; then send its id as \`artifact_upload\` in place of \`artifact\`. \`openaisle sell\` does both.`,
       '`?dry_run=true` checks everything, also for duplicates, and costs nothing.',
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
       `Price and wallet are fixed for ever. Until the first purchase \`PATCH /api/listing/<id>\` changes ${CHANGED_BEFORE_SALE}, of free goods also title and artifact. \`DELETE /api/listing/<id>\` withdraws for good.`,

@@ -8,8 +8,9 @@ import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { systemClock } from '../clock.ts';
+import type { Progress } from './apply-migration.ts';
 import { connectClient } from './connection.ts';
-import { migrate, type Progress, pendingMigrations } from './migrate.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../test/support/migrate-program.ts', import.meta.url));
 const GATE = 4_711;

@@ -88,12 +88,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     random,
     admission,
     fromMemory: createAnswerFromMemory(memory),
-    onUnparsed: (error, socket) => {
-      const refusal = refuseUnparsed(error.code);
-      if (refusal.reason === 'request_timeout') admission.rules.request_late += 1;
-      if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
-      else answerUnparsed(options, refusal, socket);
-    },
+    onUnparsed: (error, socket) => endUnparsed(options, admission, refuseUnparsed(error.code), socket),
     onRouterError: (error, request, reply) => fail(checkHead(request.raw, guard) ?? error, request, reply),
   });
   setDateHeader(app, clock);
@@ -112,8 +107,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   addRoutes(app, routes, async (route, request, reply) => {
     const exchange = begin(request, reply);
-    const answering = route.answer(readIncoming(request, exchange, clientOf));
-    const plain = await (route.streamsBody ? bodies.track(request.body, answering) : answering);
+    const plain = await bodies.track(request.body, route.answer(readIncoming(request, exchange, clientOf)));
     const outgoing = await compressAnswer(plain, request.headers['accept-encoding']);
     return sendOutgoing(reply, outgoing, { exchange, log });
   });
@@ -155,6 +149,13 @@ function createBeginExchange({ clock, log }: AnswerContext, admission: Admission
     if (facts?.cors) reply.headers(CORS_HEADERS);
     return exchange;
   };
+}
+
+/** Ends a connection on which no further request can be read. Answers first if nothing else is being written there. */
+function endUnparsed(context: AnswerContext, admission: Admission, refusal: Refusal, socket: Socket): void {
+  if (refusal.reason === 'request_timeout') admission.rules.request_late += 1;
+  if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
+  else answerUnparsed(context, refusal, socket);
 }
 
 /** Answers a client whose request Node could not parse, or whose request arrived too slowly. */
@@ -218,14 +219,15 @@ function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Adm
 function createBodyTracker() {
   const answering = new Set<Promise<unknown>>();
   return {
-    /** Returns the answer. Reads and drops the rest of the body, because a client reads no answer before it has sent everything. */
+    /** Returns the answer. Reads and drops the rest of the body, because many clients read no answer before they have sent everything. */
     async track(body: unknown, answer: Promise<Outgoing>): Promise<Outgoing> {
+      if (!(body instanceof Readable)) return await answer;
       answering.add(answer);
       try {
         return await answer;
       } finally {
         answering.delete(answer);
-        if (body instanceof Readable) body.resume();
+        body.resume();
       }
     },
     async whenRead(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Market, Merchant } from '../../context.ts';
 import { ensureComplete } from './complete-upload.ts';
 import { findHere } from './find-here.ts';
 import { type Received, receiveBytes } from './receive-bytes.ts';
+import type { RunningDigests } from './running-digests.ts';
 import type { Upload } from './store.ts';
 import { checkUploadType, headersOf, readBodyLength, readChecksum, readUploadOffset } from './tus-headers.ts';
 import { checkDisk, type UploadBudget, type UploadReservation } from './upload-limits.ts';
@@ -15,6 +16,7 @@ export interface UploadRequest {
   market: Market;
   guard: SecretGuard;
   budget: UploadBudget;
+  digests: RunningDigests;
   merchant: Merchant;
   incoming: Incoming;
 }
@@ -60,12 +62,12 @@ export async function receiveCounted(
   request: UploadRequest & { announced: number; reserved: UploadReservation },
   upload: OpenUpload,
 ): Promise<Received> {
-  const { market, guard, incoming, announced, reserved } = request;
+  const { market, guard, digests, incoming, announced, reserved } = request;
   let arrived = 0;
   try {
     if (announced === 0 || incoming.stream === undefined) return { upload, isCut: false };
     return await receiveBytes({
-      ...{ market, guard, upload, body: incoming.stream, checksum: readChecksum(incoming.headers) },
+      ...{ market, guard, digests, upload, body: incoming.stream, checksum: readChecksum(incoming.headers) },
       onChunk: (bytes) => {
         arrived += bytes;
       },

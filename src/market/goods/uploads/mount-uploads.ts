@@ -6,6 +6,7 @@ import type { Market, Merchant } from '../../context.ts';
 import { appendUpload, type UploadRequest } from './append-upload.ts';
 import { findHere } from './find-here.ts';
 import { deleteUpload } from './receive-bytes.ts';
+import { createRunningDigests } from './running-digests.ts';
 import { startUpload } from './start-upload.ts';
 import { stateOf } from './store.ts';
 import { checkVersion, describeTus, headersOf, TUS_HEADERS } from './tus-headers.ts';
@@ -24,10 +25,11 @@ type Act = (request: UploadRequest) => Promise<Outgoing>;
 /** Mounts tus 1.0.0: merchants upload goods in as many requests as their connection needs. */
 export function mountUploads(options: UploadMountOptions): ExtraRoute[] {
   const optionsHeaders = describeTus(options.market.config.limits.artifact_bytes);
+  const digests = createRunningDigests();
   const mount = (method: ExtraRoute['method'], path: string, act: Act): ExtraRoute => ({
     ...{ method, path, headers: TUS_HEADERS, optionsHeaders },
     ...(method === 'POST' || method === 'PATCH' ? { streamsBody: true } : {}),
-    answer: (incoming) => answerUpload(options, act, incoming),
+    answer: (incoming) => answerUpload(options, (request) => act({ ...request, digests }), incoming),
   });
   const one = `${UPLOAD_PATH}/:id`;
   return [
@@ -41,7 +43,7 @@ export function mountUploads(options: UploadMountOptions): ExtraRoute[] {
 
 async function answerUpload(
   { market, inside, budget, admitWrite }: UploadMountOptions,
-  act: Act,
+  act: (request: Omit<UploadRequest, 'digests'>) => Promise<Outgoing>,
   incoming: Incoming,
 ): Promise<Outgoing> {
   try {

@@ -8,6 +8,7 @@ import type { Market } from '../../context.ts';
 import { deleteChunks, readObject } from '../chunks.ts';
 import { createDigester, deleteObject } from '../objects.ts';
 import { ensureComplete, storeDigest } from './complete-upload.ts';
+import type { RunningDigests } from './running-digests.ts';
 import { endUpload, raiseReceived, takeWriter } from './store.ts';
 import { type ChunkWriter, createChunkWriter, type OpenUpload, takenOver } from './write-chunks.ts';
 
@@ -16,6 +17,7 @@ const WRITER_BYTES = 16;
 export interface Receiving {
   market: Pick<Market, 'database' | 'clock' | 'random' | 'objectStore'>;
   guard: SecretGuard;
+  digests: RunningDigests;
   upload: OpenUpload;
   body: Pieces;
   /** SHA-256 of the body. Null: each chunk counts as soon as it is stored. */
@@ -35,12 +37,11 @@ export interface Received {
  * Appends a body to an upload, and hashes the upload once it has all bytes. Stores what has arrived if the client disconnects.
  */
 export async function receiveBytes(receiving: Receiving): Promise<Received> {
-  const { market, guard, upload, checksum } = receiving;
+  const { market, guard, digests, upload, checksum } = receiving;
   const offset = upload.received;
   const writer = market.random.bytes(WRITER_BYTES);
   await becomeWriter(receiving, writer);
-  // Only a body that begins with the first byte can be hashed as it passes.
-  const digester = offset === 0 ? createDigester(market) : null;
+  const digester = offset === 0 ? createDigester(market) : digests.take(upload.id, offset);
   const hash = checksum === null ? null : createHash('sha256');
   const chunks = createChunkWriter({
     ...{ market, guard, upload, writer, offset, acknowledged: checksum === null },
@@ -60,7 +61,11 @@ export async function receiveBytes(receiving: Receiving): Promise<Received> {
         ? await chunks.end()
         : await acknowledge(receiving, { chunks, writer, sha256: isCut ? null : () => hash.digest() });
     const now = { ...upload, received };
-    if (received < upload.bytes) return { upload: now, isCut };
+    if (received < upload.bytes) {
+      // The chunks of a body with a checksum that broke off are digested, but not kept.
+      if (digester !== null && (hash === null || !isCut)) digests.keep(upload.id, received, digester);
+      return { upload: now, isCut };
+    }
     const { sha256 } = await (digester === null
       ? ensureComplete(market, now)
       : storeDigest(market, now, digester.digest()));
