@@ -97,7 +97,7 @@ export async function readLeftovers(database: Database): Promise<Record<string, 
 
 export const NO_LEFTOVERS = { objects: 0, deletions: 0, held: 0, surplus: 0 };
 
-const livesOf = (scene: KillWorld): Lives => ({ url: async () => (await scene.market.current()).url });
+export const livesOf = (scene: KillWorld): Lives => ({ url: async () => (await scene.market.current()).url });
 let seeds = 0;
 
 function uploadFlow(withChecksums: boolean): Flow {
@@ -130,17 +130,29 @@ export const uploadAndList = uploadFlow(false);
 /** The same with a checksum for each request, whose bytes count all together. */
 export const uploadWithChecksums = uploadFlow(true);
 
-/** Adds to what was downloaded until the market dies. */
-async function continueDownload(lives: Lives, id: bigint, key: string, received: Buffer[]): Promise<void> {
-  const from = received.reduce((sum, piece) => sum + piece.length, 0);
-  try {
-    const headers = { authorization: `Bearer ${key}`, range: `bytes=${from}-` };
-    const response = await fetch(new URL(`/api/download/${id}`, await lives.url()), { headers });
-    if (response.status !== 206 || response.body === null) return await systemClock.sleep(PAUSE_MS);
-    for await (const piece of response.body) received.push(Buffer.from(piece));
-  } catch {
-    await systemClock.sleep(PAUSE_MS);
+/** Downloads goods over all deaths of the market, in as many parts as it takes. */
+export async function downloadOverDeaths(
+  lives: Lives,
+  id: bigint,
+  client: { key: string; bytes: number },
+): Promise<Buffer> {
+  const { key, bytes } = client;
+  const received: Buffer[] = [];
+  let from = 0;
+  while (from < bytes) {
+    try {
+      const headers = { authorization: `Bearer ${key}`, range: `bytes=${from}-` };
+      const response = await fetch(new URL(`/api/download/${id}`, await lives.url()), { headers });
+      if (response.status !== 206 || response.body === null) throw new Error(`a range was answered ${response.status}`);
+      for await (const piece of response.body) {
+        received.push(Buffer.from(piece));
+        from += piece.length;
+      }
+    } catch {
+      await systemClock.sleep(PAUSE_MS);
+    }
   }
+  return Buffer.concat(received);
 }
 
 /** Takes uploaded goods that are free, and downloads them in as many parts as it takes. */
@@ -155,15 +167,15 @@ export const collectUpload: Flow = async (scene) => {
   await retryUntilDone(scene, () => scene.ask('POST', '/api/listing', { key: keeper.key, body }));
   const { id } = await database.one<{ id: bigint }>(sql`select id from listings where title = ${body.title}`);
   const { key } = await scene.member();
-  const received: Buffer[] = [];
+  let received: Buffer = Buffer.alloc(0);
   return {
     act: async () => {
       const answer = await untilAnswered(lives, 'POST', `/api/buy/${id}`, { key });
       expect(answer).toMatchObject({ status: 200, body: { artifact: null, download: { bytes: bytes.length } } });
-      while (Buffer.concat(received).length < bytes.length) await continueDownload(lives, id, key, received);
+      received = await downloadOverDeaths(lives, id, { key, bytes: bytes.length });
     },
     check: async () => {
-      expect(Buffer.concat(received).equals(bytes)).toBe(true);
+      expect(received.equals(bytes)).toBe(true);
       expect(await database.rows(sql`select from purchases where listing_id = ${id}`)).toHaveLength(1);
       expect(await eventsAbout(scene.world, 'sale', id)).toBe(1);
     },
