@@ -148,6 +148,7 @@ describe('an outage', () => {
       ['object_store_recovered', 'put', server.url, 'goods-of-the-test'],
     ]);
     expect(printed()).toContain('500 InternalError');
+    expect(printed()).not.toContain(S3_TEST_SECRET);
   });
 
   test('of a moment is not noticed', async () => {
