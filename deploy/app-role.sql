@@ -44,6 +44,13 @@ grant update (salt, content, object_id) on artifacts to openaisle_app;
 grant update (bands, signature), delete on artifact_shapes to openaisle_app;
 grant insert, update on pin_periods to openaisle_app;
 
+-- Bytes of uploads are written once and deleted once nothing refers to them; triggers keep those of listed goods. Erasing goods is the
+-- operator's, under the owner's role (npm run maintainer -- erase).
+grant insert, delete on goods_objects, goods_chunks, goods_deletions, uploads to openaisle_app;
+grant update (sha256, salt, commitment) on goods_objects to openaisle_app;
+grant update (due_at) on goods_deletions to openaisle_app;
+grant update (object_id, received, writer, sha256, expires_at, payment_id, listing_id, ended_at) on uploads to openaisle_app;
+
 -- What was said stays: a removal is taken back once, an appeal decided once, a comment emptied once.
 grant insert on votes, comments, flags, removals, appeals, text_removals to openaisle_app;
 grant update (removed_at, removed_reason_code, removed_reason) on comments to openaisle_app;

@@ -146,7 +146,17 @@ export const claimPurchase = endpoint({
   params: idParam,
   body: claimBody.partial({ tx_hash: true }),
   answers: { 200: z.union([delivery, signatureCheck]), 202: pendingAnswer },
-  errors: [...CLAIM_ERRORS, 'purchase_exists', 'listing_lost', 'own_goods', 'already_bought', 'paid_after_removal'],
+  errors: [
+    ...CLAIM_ERRORS,
+    ...([
+      'purchase_exists',
+      'listing_lost',
+      'own_goods',
+      'already_bought',
+      'paid_after_removal',
+      'goods_erased',
+    ] as const),
+  ],
   cache: 'private',
   claim: true,
   bytes: true,

@@ -320,6 +320,7 @@ export const buyListing = endpoint({
     'checkout_needed',
     'listing_unavailable',
     'listing_removed',
+    'goods_erased',
     'nothing_to_collect',
     'payment_not_found',
     'price_above_limit',

@@ -97,6 +97,6 @@ export const decideAppeal = endpoint({
     reason: publicText(1, 500, { multiline: true }),
   }),
   answers: { 200: z.object({ appeal: appealOut, listing: listingDetail }) },
-  errors: ['not_found', 'appeal_decided'],
+  errors: ['not_found', 'appeal_decided', 'goods_erased'],
   cache: 'private',
 });

@@ -19,6 +19,8 @@ import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { slotOptions } from './events/stream/slots.ts';
+import type { GoodsFacts } from './goods/keeping/goods-facts.ts';
+import { createGoodsPruning } from './goods/keeping/prune-goods.ts';
 import { mountUploads } from './goods/uploads/mount-uploads.ts';
 import { createUploadBudget } from './goods/uploads/upload-limits.ts';
 import { authenticate } from './identity/authenticate.ts';
@@ -143,7 +145,9 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
   const background = createBackground(market, payments, intervals.worldEveryMs);
   const leaderships = () => ({ number_events: sequencer.isLeader(), ...background.leaderships() });
-  if (options.metrics) observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, leaderships });
+  const { goodsFacts } = background;
+  if (options.metrics)
+    observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, leaderships, goodsFacts });
   return {
     market,
     payments,
@@ -176,9 +180,10 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
   const pruning = createPruning({ database, clock, log });
+  const goodsPruning = createGoodsPruning(market);
   const renewal = createFingerprintRenewal({ database, clock, log });
   const world = config.cityUrl === null ? null : createWorldSyncJob(market, payments, worldEveryMs);
-  const parts = [reconciler, watch, pruning, renewal, ...(world === null ? [] : [world])];
+  const parts = [reconciler, watch, pruning, goodsPruning, renewal, ...(world === null ? [] : [world])];
   return {
     start: (): void => {
       for (const part of parts) part.start();
@@ -189,9 +194,11 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
     leaderships: () => ({
       reconcile: reconciler.isLeader(),
       prune_changes: pruning.isLeader(),
+      prune_goods: goodsPruning.isLeader(),
       renew_shapes: renewal.isLeader(),
       ...(world === null ? {} : { world: world.isLeader() }),
     }),
+    goodsFacts: goodsPruning.facts,
   };
 }
 
@@ -204,6 +211,7 @@ interface Observed {
   http: HttpServer;
   clock: Clock;
   leaderships(): Readonly<Record<string, boolean>>;
+  goodsFacts(): GoodsFacts | null;
 }
 
 function observeMarket(metrics: Metrics, parts: Observed): void {
@@ -217,6 +225,7 @@ function observeMarket(metrics: Metrics, parts: Observed): void {
   metrics.observeAdmission(http.admission);
   metrics.observeChain(() => chainFacts(payments, clock));
   metrics.observePayments(() => paymentsFacts(payments, clock));
+  metrics.observeGoods(parts.goodsFacts);
   metrics.observeX402Refusals(payments.x402Gate.refused);
 }
 

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { HistoryFacts } from '../platform/log-copy/place.ts';
+import { type GoodsFacts, observeGoods } from './goods/keeping/goods-facts.ts';
 import {
   type ChainFacts,
   observeChain,
@@ -41,6 +42,8 @@ export interface Metrics {
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
   observeX402Refusals(read: () => ReadonlyMap<string, number>): void;
+  /** Null in processes that do not lead the job. */
+  observeGoods(read: () => GoodsFacts | null): void;
   /** Adds requests that were counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
   /** Cheap enough for each request. `route` is the route's pattern, never the URL; `budget` is the limit that was exceeded. */
@@ -111,6 +114,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
     observeX402Refusals: (read) => observeX402Refusals(registry, read),
+    observeGoods: (read) => observeGoods(registry, read),
     observeReads: (read) => {
       readReads = read;
     },

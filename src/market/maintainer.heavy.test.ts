@@ -3,15 +3,22 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compileCache } from '../../test/support/compile-cache.ts';
 import { marketContext } from '../../test/support/market-context.ts';
+import { seedListing, seedMerchant } from '../../test/support/seed.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { readEventPage } from './events/read-events.ts';
 import { authenticate } from './identity/authenticate.ts';
 
+const MARKET_ENVIRONMENT = {
+  OPENAISLE_RPC_URLS: 'http://127.0.0.1:1',
+  OPENAISLE_FACILITATOR_URL: 'http://127.0.0.1:1',
+  OPENAISLE_TREASURY: `0x${'12'.repeat(20)}`,
+};
 const COMMAND = fileURLToPath(new URL('maintainer.ts', import.meta.url));
 let folder: string;
 let dataDir: string;
@@ -27,7 +34,9 @@ afterAll(async () => {
 });
 
 async function run(args: string[], changes: Record<string, string> = {}) {
-  const { DATABASE_URL: _url, ...inherited } = process.env;
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => name !== 'DATABASE_URL' && !name.startsWith('OPENAISLE_')),
+  );
   const child = spawn(process.execPath, [COMMAND, ...args], {
     cwd: folder,
     env: { ...inherited, ...compileCache(), OPENAISLE_DATA_DIR: dataDir, ...changes },
@@ -74,6 +83,35 @@ test('without a running market it starts the database itself, finds merchant 1 t
   expect(stderr).toBe('merchant 1 exists already, with the handle keeper\n');
   await expect(stat(out)).rejects.toMatchObject({ code: 'ENOENT' });
   expect(await findEmbeddedPostgres(dataDir)).toBeNull();
+});
+
+test('it erases the goods of a listing beside a running market, and says what it did', async () => {
+  const postgres = await startEmbeddedPostgres({ dataDir });
+  try {
+    const database = await openDatabase({ url: postgres.url, poolSize: 2 });
+    const seller = await seedMerchant(database, { handle: 'seller-one' });
+    const { id } = await seedListing(database, seller.id, { artifact: 'unlawful words' });
+    const { id: other } = await seedListing(database, seller.id);
+    const erase = (listing: bigint, ...more: string[]) =>
+      run(['erase', String(listing), '--reason', 'illegal', ...more], MARKET_ENVIRONMENT);
+    const [first, again] = [await erase(id, '--json'), await erase(id)];
+    expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(first.stdout)).toMatchObject({ status: 'erased', listing_id: Number(id), removed: true });
+    expect(again.stdout).toBe(`The goods of listing ${id} were erased before: illegal.\n`);
+    const { events } = await readEventPage(database, { kind: 'moderation' }, { limit: 5, beforeId: null });
+    expect(events.map(({ actor, detail }) => [actor, detail['action']])).toEqual([
+      ['keeper', 'erase'],
+      ['keeper', 'remove'],
+    ]);
+    expect(await database.rows(sql`select listing_id from artifacts where not erased`)).toEqual([
+      { listing_id: other },
+    ]);
+    await database.close();
+  } finally {
+    await postgres.stop();
+  }
+  const refusals = [['erase'], ['erase', '1'], ['erase', '1', '--reason', 'taste'], ['delete', '1']];
+  for (const args of refusals) expect(await run(args)).toMatchObject({ code: 1, stdout: '' });
 });
 
 test('--help says how to call it; what is missing or wrong is said in one line', async () => {

@@ -49,7 +49,7 @@ export interface Audit {
     running_hash: string;
     hashed_from: string | null;
   };
-  artifacts: { count: number; bytes: number; elsewhere: number };
+  artifacts: { count: number; bytes: number; elsewhere: number; erased: number };
   /** Wallets of the treasury. Empty if no fee was ever requested. */
   treasuries: string[];
   to_treasury: Incoming;
@@ -204,6 +204,11 @@ function describe({ books, chain }: Scene, checked: number, range: Range) {
       running_hash: log.hash.toString('hex'),
       hashed_from: log.hashedFrom,
     },
-    artifacts: { count: artifacts.count, bytes: artifacts.bytes, elsewhere: artifacts.elsewhere },
+    artifacts: {
+      count: artifacts.count,
+      bytes: artifacts.bytes,
+      elsewhere: artifacts.elsewhere,
+      erased: artifacts.erased,
+    },
   };
 }

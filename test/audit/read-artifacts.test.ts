@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { endpoints } from '../../src/contract/index.ts';
 import { editListing } from '../../src/market/listings/changes/edit-listing.ts';
+import { eraseGoods } from '../../src/market/moderation/erase-goods.ts';
 import { testDatabase } from '../support/database.ts';
 import { act } from '../support/listing-life.ts';
 import { marketContext } from '../support/market-context.ts';
@@ -49,7 +50,7 @@ async function auditAfter(tamper: string) {
 
 it('holds strings and uploads against their commitments, and counts those in another store', async () => {
   const found = await auditAfter('select');
-  expect(found).toEqual({ count: 3, bytes: BYTES + 'a string'.length, elsewhere: 1, faults: [] });
+  expect(found).toEqual({ count: 3, bytes: BYTES + 'a string'.length, elsewhere: 1, erased: 0, faults: [] });
 });
 
 it.each([
@@ -67,4 +68,14 @@ it.each([
 it('finds an upload of another size than its listing says', async () => {
   const { faults } = await auditAfter(`update listings set artifact_bytes = 7 where id = ${ids[1]}`);
   expect(faults).toEqual([`the artifact of listing ${ids[1]} is of another size than it says`]);
+});
+
+it('takes erased goods for what the log says they are', async () => {
+  const { id } = await seedListing(db.database, seller.id, { artifact: 'unlawful words' });
+  await eraseGoods(marketContext({ database: db.database }), {
+    ...{ listingId: id, reasonCode: 'illegal', despitePayments: false },
+  });
+  expect(await auditAfter('select')).toMatchObject({ count: 4, erased: 1, faults: [] });
+  const { faults } = await auditAfter(`delete from events where listing_id = ${id}`);
+  expect(faults).toEqual([`the goods of listing ${id} are erased, and the log does not say so`]);
 });

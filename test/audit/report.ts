@@ -53,7 +53,8 @@ export function reportOf(found: Audit): string[] {
     ...(found.elsewhere === 0 ? [] : [`not looked at: ${found.elsewhere} payments on other chains`]),
     `log: ${log.events} events, ${ids}, running hash ${log.running_hash || 'none'}, ${hashed}`,
     ...linesOfPromises(found.price_only),
-    `artifacts: ${artifacts.count - artifacts.elsewhere} held against their commitments, ${artifacts.bytes} bytes`,
+    `artifacts: ${artifacts.count - artifacts.elsewhere - artifacts.erased} held against their commitments, ${artifacts.bytes} bytes`,
+    ...(artifacts.erased === 0 ? [] : [`erased: ${artifacts.erased} artifacts, as the log says`]),
     ...(artifacts.elsewhere === 0 ? [] : [`not looked at: ${artifacts.elsewhere} artifacts in the S3 store`]),
     linesOfBlocks(found.blocks),
     ...(found.treasuries.length === 0

@@ -163,27 +163,40 @@ interface Paid {
   valueUnits: bigint;
 }
 
-interface Bought {
+interface OpenPayment {
   purpose: 'purchase' | 'listing_fee';
   listingId: bigint | null;
   merchantId: bigint | null;
-  payer: Buffer;
-  valueUnits: bigint;
+  payer?: Buffer;
+  valueUnits?: bigint;
+  validBefore?: bigint | undefined;
 }
 
-/** Inserts a completed payment with its proof. */
-async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
-  const { purpose, listingId, merchantId, payer, valueUnits } = bought;
-  const txHash = bytes('tx', 32);
-  const block = next();
+type Bought = Required<Omit<OpenPayment, 'validBefore'>>;
+
+/** Inserts an undecided payment and returns its id. */
+export async function seedOpenPayment(
+  database: Database,
+  { purpose, listingId, merchantId, payer = bytes('payer', 20), valueUnits = 1_000_000n, validBefore }: OpenPayment,
+): Promise<bigint> {
   const at = later();
   const { id } = await database.one<{ id: bigint }>(sql`
     insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
       nonce, valid_after, valid_before, opened_block, created_at, updated_at)
     values (${purpose}, 'x402', 'verifying', ${listingId}, ${merchantId},
       ${purpose === 'listing_fee' ? bytes('body', 32) : null}, 8453, ${bytes('asset', 20)}, ${bytes('payee', 20)}, ${payer},
-      ${valueUnits}, ${bytes('nonce', 32)}, 0, 2000000000, 1, ${at}, ${at})
+      ${valueUnits}, ${bytes('nonce', 32)}, 0, ${validBefore ?? 2_000_000_000n}, 1, ${at}, ${at})
     returning id`);
+  return id;
+}
+
+/** Inserts a completed payment with its proof. */
+async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
+  const { purpose, payer, valueUnits } = bought;
+  const txHash = bytes('tx', 32);
+  const block = next();
+  const at = later();
+  const id = await seedOpenPayment(database, bought);
   await database.run(sql`
     insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units, written_at)
     values (${txHash}, ${purpose}, ${id}, ${block}, ${bytes('block', 32)}, ${at}, 0, ${valueUnits}, ${at})`);

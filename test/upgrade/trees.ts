@@ -13,6 +13,9 @@ export const OLD_COMMIT = process.env['OPENAISLE_UPGRADE_FROM'] ?? '6569f5a71b70
 /** Last version without compatible migrations. */
 export const ROLLING_FROM = '346a69c76fd738fc192a95e27d6af178413875cb';
 
+/** Last version that knows no uploads. */
+export const BEFORE_UPLOADS = 'd44d8a15d290b841c3bd84563ecfd8c7f4dd5c30';
+
 /** Checks out a commit into a folder that uses the packages installed here. */
 export async function openOldTree(commit: string): Promise<{ folder: string; remove(): Promise<void> }> {
   const git = (...args: string[]) => run('git', ['-C', ROOT, ...args], { encoding: 'utf8' });

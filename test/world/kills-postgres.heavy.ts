@@ -1,52 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
-import { migrate } from '../../src/platform/database/migrate.ts';
-import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { rotatedRounds } from '../suite/rotation.ts';
-import type { TestDatabase } from '../support/database.ts';
 import { createDice } from '../support/dice.ts';
-import { createKillSwitch, startKillPostgres } from '../support/kill-postgres.ts';
 import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
-import { killServer } from '../support/run-postgres.ts';
-
-interface KillablePostgres extends TestDatabase {
-  /** Kills the server and its child processes with SIGKILL and restarts it on the same data and address. */
-  killAndRestart(): Promise<void>;
-  drop(): Promise<void>;
-}
-
-/** Starts a server with the market's own durability settings, so it may lose nothing that it acknowledged. */
-async function startKillablePostgres(): Promise<KillablePostgres> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-killable-'));
-  let postgres = await startEmbeddedPostgres({ dataDir });
-  await migrate(postgres.url, MIGRATIONS);
-  const wire = await startKillPostgres(postgres.url, createKillSwitch());
-  const database = await openDatabase({ url: wire.url });
-  return {
-    url: wire.url,
-    database,
-    killAndRestart: async () => {
-      await killServer(join(dataDir, 'postgres', 'cluster'));
-      await postgres.exited;
-      await postgres.stop();
-      postgres = await startEmbeddedPostgres({ dataDir });
-      wire.leadTo(postgres.url);
-    },
-    drop: async () => {
-      await database.close();
-      await wire.close();
-      await postgres.stop();
-      await rm(dataDir, { recursive: true, force: true });
-    },
-  };
-}
+import { type KillablePostgres, startKillablePostgres } from '../support/killable-postgres.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 8));
 /** Decides when the database dies and what the clients do. The test prints it; set it in the environment to replay a run. */

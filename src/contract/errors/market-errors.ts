@@ -73,6 +73,14 @@ export const marketErrors = {
     retry: 'after_fix',
     next_step: 'Upload the goods again, and name the id of that upload. A fee that you paid is not due again.',
   },
+  goods_erased: {
+    status: 410,
+    title: 'The goods were erased because they are unlawful',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step:
+      'Nobody can collect them any more. The log names the erasure. A buyer who paid may ask the seller for a refund.',
+  },
   upload_offset: {
     status: 409,
     title: 'Upload-Offset is not where the upload stands',

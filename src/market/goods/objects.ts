@@ -74,8 +74,13 @@ export async function findStored(queryable: Queryable, objectId: bigint): Promis
   return row && { ...row, objectId, bytes: Number(row.bytes) };
 }
 
-/** Deletes an object that neither a listing nor an upload refers to any more. */
-export async function deleteObject(tx: Tx, objectId: bigint, now: Date): Promise<void> {
-  await deleteChunks(tx, objectId, 0, new Date(now.getTime() + DELETED_AFTER_MS));
+/** When objects of the S3 store are deleted to which nothing refers from now on. */
+export function deletionTime(now: Date): Date {
+  return new Date(now.getTime() + DELETED_AFTER_MS);
+}
+
+/** Deletes an object that neither a listing nor an upload refers to any more. By default S3 objects stay for a while, see `deletionTime`. */
+export async function deleteObject(tx: Tx, objectId: bigint, now: Date, dueAt = deletionTime(now)): Promise<void> {
+  await deleteChunks(tx, objectId, 0, dueAt);
   await tx.run(sql`delete from goods_objects where id = ${objectId}`);
 }

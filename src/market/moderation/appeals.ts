@@ -6,6 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import { presentAppeal } from '../catalog/present-listing.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
+import { isErased } from '../goods/keeping/erasure-store.ts';
 import { answerListing } from '../listings/answer-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
 import { mustExist, mustOwn } from '../listings/check-goods.ts';
@@ -63,6 +64,12 @@ async function decideInTransaction(tx: Tx, market: Market, { caller, body }: Dec
   if (appeal.outcome === body.outcome) return appeal;
   if (appeal.outcome !== null) {
     throw new Refusal('appeal_decided', { detail: `This appeal has been decided already: ${appeal.outcome}.` });
+  }
+  if (body.outcome === 'restored' && (await isErased(tx, listing.id))) {
+    throw new Refusal('goods_erased', {
+      detail: 'The goods were erased, so the listing stays removed.',
+      nextStep: 'Decide on removal_upheld. The merchant may list the goods anew.',
+    });
   }
   const now = new Date(market.clock.now());
   markDecided(tx, appeal.id, { outcome: body.outcome, reason: body.reason, now });

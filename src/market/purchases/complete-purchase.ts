@@ -1,8 +1,10 @@
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
+import { isErased } from '../goods/keeping/erasure-store.ts';
 import { findHandle, findListingTerms, lockListingShared } from '../listings/store.ts';
 import type { Completion, Paid, SettledTransfer } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -26,7 +28,11 @@ export function completePurchase(market: Market): Completion {
     completeReviewed: async (tx, payment, paid) => {
       // An authorization that was used before the payment was opened was public, so anyone may have opened the payment.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
-      if (!payment.surplus) await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
+      if (payment.surplus) return;
+      if (payment.listingId !== null && (await isErased(tx, payment.listingId))) {
+        throw new Refusal('not_deliverable', { detail: 'The goods were erased: there is nothing to deliver.' });
+      }
+      await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };

@@ -5,6 +5,7 @@ import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Database, Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
 import { attributeColumns, attributesOf } from '../catalog/store.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -152,10 +153,11 @@ export interface ArtifactRow extends Attributes {
   upload: { objectId: bigint; sha256: Buffer } | null;
 }
 
-/** Reads the hidden goods. Only deliver.ts may call it. */
+/** Reads the hidden goods. Refuses erased ones. Only deliver.ts may call it. */
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<
     Attributes & {
+      erased: boolean;
       title: string;
       removed_at: Date | null;
       handle: string;
@@ -171,11 +173,12 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     }
   >(
     sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, ${attributeColumns}, a.salt,
-        l.artifact_commitment, a.content, a.object_id, o.sha256, coalesce(o.bytes, length(a.content)) as bytes
+        l.artifact_commitment, a.content, a.object_id, a.erased, o.sha256, coalesce(o.bytes, length(a.content)) as bytes
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
         left join goods_objects o on o.id = a.object_id
       where l.id = ${listingId}`,
   );
+  if (row.erased) throw new Refusal('goods_erased');
   const { object_id: objectId, sha256 } = row;
   return {
     title: shownTitle(row),

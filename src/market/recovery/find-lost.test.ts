@@ -27,6 +27,7 @@ test('ids, ends and keys are as the log leaves them at its end', () => {
     event('moderation', { action: 'fee_review', payment_id: 98, outcome: 'refunded' }, 'the-keeper'),
     event('moderation', { action: 'remove', listing_id: 9, merchant_id: 2, reason_code: 'spam' }),
     event('moderation', { action: 'remove', listing_id: 10, merchant_id: 2, reason_code: 'fraud' }),
+    event('moderation', { action: 'erase', listing_id: 9, merchant_id: 2, reason_code: 'illegal' }),
     event('appeal', { appeal_id: 6, listing_id: 10, merchant_id: 2 }),
     event('moderation', { action: 'decide_appeal', appeal_id: 6, listing_id: 10, merchant_id: 2, outcome: 'restored' }),
     event('moderation', { action: 'remove', listing_id: 11, merchant_id: 2, reason_code: 'spam' }),
@@ -57,6 +58,7 @@ test('ids, ends and keys are as the log leaves them at its end', () => {
     [9n, { reason: 'spam', at: new Date(AT) }],
     [11n, { reason: 'spam', at: new Date(AT) }],
   ]);
+  expect([...lost.erased]).toEqual([[9n, 'illegal']]);
   expect([...lost.commentsRemoved]).toEqual([[11n, 'abuse']]);
   expect([...lost.refunded]).toEqual([97n, 98n]);
 });
@@ -97,6 +99,7 @@ test('what was made in what was lost is not mistaken for a row that has its id n
     event('listing', { listing_id: 31, merchant_id: 7, price_usdc: 0, aisle: 'data' }),
     event('withdrawal', { listing_id: 31, merchant_id: 7 }),
     event('moderation', { action: 'remove', listing_id: 31, merchant_id: 7, reason_code: 'spam' }),
+    event('moderation', { action: 'erase', listing_id: 31, merchant_id: 7, reason_code: 'illegal' }),
     event('comment', { comment_id: 12, listing_id: 3, merchant_id: 2 }),
     event('moderation', {
       action: 'remove_comment',
@@ -116,7 +119,7 @@ test('what was made in what was lost is not mistaken for a row that has its id n
     }),
   ]);
   expect([...lost.rotated, ...lost.recovered, ...lost.withdrawn, ...lost.removed, ...lost.commentsRemoved]).toEqual([]);
-  expect([...lost.storeLinesRemoved, ...lost.statementsRemoved]).toEqual([]);
+  expect([...lost.erased, ...lost.storeLinesRemoved, ...lost.statementsRemoved]).toEqual([]);
   expect(lost.shown).toMatchObject({ listings: 31n, merchants: 7n, comments: 12n });
 });
 

@@ -52,6 +52,8 @@ export interface Lost {
   /** Listings that were removed and not restored, with reason code and time. */
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
+  /** Reason codes of erasures, by listing. */
+  erased: Map<bigint, string>;
   commentsRemoved: Map<bigint, string>;
   /** Reason codes by merchant. */
   storeLinesRemoved: Map<bigint, string>;
@@ -82,6 +84,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     recovered: new Set(),
     removed: new Map(),
     withdrawn: new Set(),
+    erased: new Map(),
     commentsRemoved: new Map(),
     storeLinesRemoved: new Map(),
     statementsRemoved: new Map(),
@@ -103,7 +106,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   for (const id of made.merchants) {
     for (const set of [lost.rotated, lost.recovered, lost.storeLinesRemoved]) set.delete(id);
   }
-  for (const id of made.listings) for (const set of [lost.removed, lost.withdrawn]) set.delete(id);
+  for (const id of made.listings) for (const set of [lost.removed, lost.withdrawn, lost.erased]) set.delete(id);
   for (const id of made.comments) lost.commentsRemoved.delete(id);
   for (const id of made.appeals) lost.statementsRemoved.delete(id);
   return lost;
@@ -179,6 +182,7 @@ function noteGoods(lost: Lost, event: LoggedEvent): void {
   if (event.kind !== 'moderation') return;
   const reason = textOf(event, 'reason_code') ?? 'other';
   if (action === 'remove') lost.removed.set(id, { reason, at: new Date(event.at) });
+  if (action === 'erase') lost.erased.set(id, reason);
   if (action === 'decide_appeal' && textOf(event, 'outcome') === 'restored') lost.removed.delete(id);
 }
 

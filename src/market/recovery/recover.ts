@@ -7,8 +7,10 @@ import { findLastCommonId } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
+import { hasGoods, keepUploads } from '../goods/keeping/erasure-store.ts';
 import { endSets, findHandle } from '../identity/store.ts';
 import { lockListing, markWithdrawn } from '../listings/changes/store.ts';
+import { eraseInTransaction } from '../moderation/erase-goods.ts';
 import { clearStoreLine, findAppellant, insertTextRemoval, markRemoved } from '../moderation/store.ts';
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
@@ -98,6 +100,7 @@ export async function recover(
         found: { ...counts, refunded: [...lost.refunded].map(String) },
       });
       await store.endLoss(tx, recoveryId);
+      await keepUploads(tx, now);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
       await store.markThingsForCheck(tx);
       await repeatEndings(tx, market, lost, { recoveryId, now });
@@ -143,6 +146,7 @@ function countsOf(lost: Lost): Record<string, number> {
     listings: lost.listings.length,
     merchants: lost.registered.length,
     removals: lost.removed.size,
+    erasures: lost.erased.size,
     withdrawals: lost.withdrawn.size,
     keys: new Set([...lost.rotated, ...lost.recovered]).size,
     sales: lost.sales.length,
@@ -225,6 +229,11 @@ async function repeatEndings(
       actor: await findHandle(tx, MAINTAINER),
       detail: { action: 'remove', ...about, ...again },
     });
+  }
+  for (const [listingId, reasonCode] of lost.erased) {
+    const erasure = { listingId, reasonCode, despitePayments: true };
+    if (!(await hasGoods(tx, listingId))) continue;
+    await eraseInTransaction(tx, { clock, wakeEvents: () => {} }, erasure, again);
   }
   await repeatTextRemovals(tx, lost, { recordAgain, now, again });
 }

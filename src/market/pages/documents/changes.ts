@@ -39,6 +39,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'A merchant reads its own listings back with their goods, salt and fee: `GET /api/me/listing/:id`. No other caller can.',
       'A transfer that is claimed while the payee decides on another one is kept: the refusal has its own `tx_hash`, `GET /api/payment` says what it `waits_for`, and the payee sees it in `further_transfers` of the review. Until it is decided it is claimed for nothing else (409 `payment_undecided`).',
       'The maintainer empties the line of a store, and the statement of an appeal: `POST /api/mod/text`. A removed listing shows no text of its merchant, nor does a draft of the city that is over or whose listing was removed.',
+      'The operator erases goods that are unlawful, in public: the bytes are gone, the listing stays removed, and its buyers get 410 `goods_erased`.',
       'A secret is refused as it would be stored (after NFC). A tool shows `[secret]` in place of one that an older text holds, and the rest of the answer; goods are handed over as they are or, as before, not by a tool.',
       'A new handle may not look like another one or like a reserved word, nor have a reserved part: `patterns.reserved_parts` of official facts lists these, and 409 `handle_reserved` and `handle_taken` say which rule it was. Handles of before stay.',
       'Listings and comments of the maintainer say `maintainer: true`. A title or store line in which letters of two scripts look alike has a `title_note` or `store_line_note`; one of which nothing can be seen is refused. `votes_by_buyers` of a listing says how many of its votes are of buyers.',
@@ -46,6 +47,7 @@ export const VERSIONS: readonly VersionEntry[] = [
     ],
     endpoints: ['getOwnListing', 'removeText'],
     reasons: [
+      'goods_erased',
       'history_lost',
       'rotation_required',
       'listing_lost',

@@ -53,7 +53,7 @@ function storedPrivately(): Block[] {
   return [
     heading('Stored, and not public'),
     list([
-      'What you sell, until it is bought. The operator of the database could read it.',
+      'What you sell, until it is bought. The operator of the database could read it. What you uploaded and did not list, for a day; its name, size and hash, for 30 days.',
       'What you bought, your intents and payments, also those that came to nothing: listing, wallet, amount, transaction, block, times. They are kept, because they prove what you paid for.',
       'Which listings you voted for; why you flagged something, which the maintainer reads (that you did is public); the model and the kind of client that you named when you joined.',
       'Keys, recovery codes and pairing codes as hashes under a secret that is not in the database; delivery tokens and download tokens as hashes. They cannot be read back.',

@@ -28,6 +28,11 @@ it('an event is said with who, what, for how much and why', () => {
       { action: 'remove', listing_id: 7, reason_code: 'merchant_request' },
     ],
     [
+      'ink erased the goods of listing 7: illegal',
+      'moderation',
+      { action: 'erase', listing_id: 7, reason_code: 'illegal' },
+    ],
+    [
       'ink emptied a comment on listing 7: spam',
       'moderation',
       { action: 'remove_comment', listing_id: 7, reason_code: 'spam' },

@@ -38,6 +38,7 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
 /** Phrases by kind, action and outcome, for kinds that cover several actions. */
 const ACTION_WORDS: Readonly<Record<string, string>> = {
   'moderation.remove': 'removed %',
+  'moderation.erase': 'erased the goods of %',
   'moderation.remove_comment': 'emptied a comment on %',
   'moderation.remove_store_line': 'emptied the store line of %',
   'moderation.remove_statement': 'emptied the statement of an appeal on %',
