@@ -8,7 +8,7 @@ import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { type GoodsFile, prepareGoods } from './goods/goods-file.ts';
-import { forgetUpload, needsAnotherUpload, type UploadFileOptions, uploadFile } from './goods/upload-file.ts';
+import { forgetUpload, sendUploaded, type UploadFileOptions } from './goods/upload-file.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { mustNotBeRefused, mustNotRepeatRefusal, recordRefusal } from './refused-payment.ts';
@@ -117,15 +117,9 @@ async function withUpload<T>(
   if (sha256 === null || file === undefined) return await work(listing);
   const uploading: UploadFileOptions = { client, folder: dataFolderOf(options), signal, onBytes };
   // A fee that is under way holds its own upload.
-  const held = before?.state === 'signed' ? before.listing?.['artifact_upload'] : undefined;
-  const first = typeof held === 'string' ? held : await uploadFile(uploading, file, { sha256 });
-  try {
-    return await work({ ...listing, artifact_upload: first });
-  } catch (error) {
-    if (!needsAnotherUpload(error)) throw error;
-    const artifact_upload = await uploadFile(uploading, file, { sha256, anew: true });
-    return await work({ ...listing, artifact_upload });
-  }
+  const begun = before?.state === 'signed' ? before.listing?.['artifact_upload'] : undefined;
+  const held = typeof begun === 'string' ? begun : undefined;
+  return await sendUploaded(uploading, file, { sha256, held }, (id) => work({ ...listing, artifact_upload: id }));
 }
 
 function dataFolderOf({ book }: Pick<SellGoodsOptions, 'book'>): string {

@@ -11,7 +11,7 @@ import { folderNameOf } from '../folders.ts';
 import { lockFile } from '../lock-file.ts';
 import { makeFolderOf, readPrivate, removePrivate, writePrivate } from '../private-file.ts';
 import type { OnBytes } from '../spend-options.ts';
-import type { GoodsFile } from './goods-file.ts';
+import { type GoodsFile, prepareGoods } from './goods-file.ts';
 
 export interface UploadFileOptions {
   /** Client with the merchant's key. */
@@ -75,6 +75,35 @@ export async function uploadFile(
   }
 }
 
+/** Sends goods with a request: in its body, or after an upload, which is made again if the market no longer has it for this request. */
+export async function sendGoods<T>(
+  options: UploadFileOptions,
+  file: GoodsFile,
+  send: (fields: object) => Promise<T>,
+): Promise<T> {
+  const { fields, sha256 } = await prepareGoods(options, file, async () => false);
+  if (sha256 === null) return await send(fields);
+  const answer = await sendUploaded(options, file, { sha256 }, (artifact_upload) => send({ artifact_upload }));
+  await forgetUpload(options, sha256);
+  return answer;
+}
+
+/** Runs work with the ID of an upload of the goods, and once more if the market no longer has that upload for it. */
+export async function sendUploaded<T>(
+  options: UploadFileOptions,
+  file: GoodsFile,
+  { sha256, held }: { sha256: Hex; held?: string | undefined },
+  work: (id: string) => Promise<T>,
+): Promise<T> {
+  const id = held ?? (await uploadFile(options, file, { sha256 }));
+  try {
+    return await work(id);
+  } catch (error) {
+    if (!needsAnotherUpload(error)) throw error;
+    return await work(await uploadFile(options, file, { sha256, anew: true }));
+  }
+}
+
 /** Forgets an upload whose goods are listed. */
 export async function forgetUpload(
   { client, folder }: Pick<UploadFileOptions, 'client' | 'folder'>,
@@ -86,7 +115,7 @@ export async function forgetUpload(
 }
 
 /** Whether the goods have to be uploaded again: the market no longer has the bytes, or holds them for another listing. */
-export function needsAnotherUpload(error: unknown): boolean {
+function needsAnotherUpload(error: unknown): boolean {
   return error instanceof MarketError && ['upload_ended', 'upload_not_found', 'upload_in_use'].includes(error.reason);
 }
 
