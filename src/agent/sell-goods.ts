@@ -60,17 +60,31 @@ export interface SoldGoods extends KeptListing {
  * `listGoods` of the SDK, throw.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  const order = await orderOf(options);
+  const order = await orderOf({ ...options, folder: dataFolderOf(options) });
   return await options.book.hold(order.key, (spend) => sellHeld(options, spend, order));
 }
 
-/** Sends the listing as a dry run, after an upload if the goods need one, and returns the fee that would be due. Null: it is listed. */
-export async function tryListing(options: Omit<SellGoodsOptions, 'wallet' | 'policy'>): Promise<number | null> {
+/** Goods to send, with what their upload needs. */
+interface Given
+  extends UploadFileOptions,
+    Pick<SellGoodsOptions, 'listing' | 'file' | 'key'>,
+    Partial<Pick<SellGoodsOptions, 'book'>> {}
+
+export interface TriedListing {
+  /** The fee that would be due; null if exactly this is listed. */
+  feeUsdc: number | null;
+  /** Null for goods that are uploaded. */
+  encoding: 'utf-8' | 'base64' | null;
+}
+
+/** Sends the listing as a dry run, after an upload if the goods need one. */
+export async function tryListing(options: Omit<Given, 'book' | 'key'>): Promise<TriedListing> {
   const { client, signal } = options;
   const order = await orderOf(options);
   return await withUpload(options, order, null, async (body) => {
     const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' }, signal });
-    return 'dry_run' in answer ? answer.would_cost_usdc : null;
+    const encoding = body.artifact === undefined ? null : (body.artifact_encoding ?? 'utf-8');
+    return { feeUsdc: 'dry_run' in answer ? answer.would_cost_usdc : null, encoding };
   });
 }
 
@@ -83,8 +97,6 @@ interface Order {
   sha256: Hex | null;
 }
 
-type Given = Pick<SellGoodsOptions, 'client' | 'book' | 'listing' | 'file' | 'key' | 'signal' | 'onBytes'>;
-
 async function orderOf(options: Given): Promise<Order> {
   const { client, book, listing, file, signal } = options;
   if (file === undefined) {
@@ -93,7 +105,7 @@ async function orderOf(options: Given): Promise<Order> {
   }
   const { fields, sha256 } = await prepareGoods({ client, signal }, file, async (inline) => {
     const key = feeKey(client, { ...listing, ...inline }, null);
-    return (await book.list()).some((record) => record.key === key);
+    return book !== undefined && (await book.list()).some((record) => record.key === key);
   });
   const body = { ...listing, ...fields };
   return { key: feeKey(client, body, sha256), listing: body, sha256 };
@@ -113,13 +125,12 @@ async function withUpload<T>(
   before: SpendRecord | null,
   work: (body: Body) => Promise<T>,
 ): Promise<T> {
-  const { client, file, signal, onBytes } = options;
+  const { file } = options;
   if (sha256 === null || file === undefined) return await work(listing);
-  const uploading: UploadFileOptions = { client, folder: dataFolderOf(options), signal, onBytes };
   // A fee that is under way holds its own upload.
   const begun = before?.state === 'signed' ? before.listing?.['artifact_upload'] : undefined;
   const held = typeof begun === 'string' ? begun : undefined;
-  return await sendUploaded(uploading, file, { sha256, held }, (id) => work({ ...listing, artifact_upload: id }));
+  return await sendUploaded(options, file, { sha256, held }, (id) => work({ ...listing, artifact_upload: id }));
 }
 
 function dataFolderOf({ book }: Pick<SellGoodsOptions, 'book'>): string {
@@ -133,7 +144,8 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend, order: Orde
   mustNotBeRefused(options, spend, FEE_SUBJECT);
   mustNotRepeatRefusal(options, spend, FEE_SUBJECT);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
-  const done = await withUpload(options, order, before, async (listing) => {
+  const folder = dataFolderOf(options);
+  const done = await withUpload({ ...options, folder }, order, before, async (listing) => {
     const fee: Fee = { ...options, listing, key: order.key };
     if (isNew && spend.record === before) await reserveFee(fee, spend);
     else await spend.noteSentAgain();
@@ -141,8 +153,7 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend, order: Orde
       throw toUnknownOutcome(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
     });
   });
-  if (order.sha256 !== null)
-    await forgetUpload({ client: options.client, folder: dataFolderOf(options) }, order.sha256);
+  if (order.sha256 !== null) await forgetUpload({ client: options.client, folder }, order.sha256);
   const { record } = spend;
   if (record === null) throw new TypeError('there is no record to finish');
   const url = urlOf(options, done.listing_id);

@@ -53,6 +53,8 @@ export interface ToolContext {
   callAsMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
   /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
+  /** Folder of books, goods and uploads. */
+  folder: string;
   /** Folder for bought goods. Undefined for the book's default. */
   goodsFolder: string | undefined;
   /** The only folder from which `sell` reads files. Null if there is none. */

@@ -1,3 +1,4 @@
+import { dataFolder } from '../../agent/folders.ts';
 import type { GoodsFile } from '../../agent/goods/goods-file.ts';
 import { type SellGoodsOptions, sellGoods, tryListing } from '../../agent/sell-goods.ts';
 import { formatUsdc } from '../../contract/money.ts';
@@ -8,7 +9,7 @@ import { chooseKeywords } from '../choose-keywords.ts';
 import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { callAsMerchant } from '../open-account.ts';
-import { openBook, openWalletSession, toPaymentError, walletAddress } from '../open-wallet-session.ts';
+import { openWalletSession, toPaymentError, walletAddress } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 import { fieldsOf, type ReadGoods, readGoods } from '../read-goods.ts';
@@ -55,8 +56,8 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
 
 async function dryRun(cli: Cli, client: Client, market: string, { body, file }: Order): Promise<CommandOutput> {
   const bytes = file.source.size;
-  const following = { onBytes: byteNotes(cli), signal: cli.interruption() };
-  const fee = await tryListing({ client, book: await openBook(cli), listing: body, file, ...following });
+  const following = { folder: dataFolder(cli.env), onBytes: byteNotes(cli), signal: cli.interruption() };
+  const { feeUsdc: fee, encoding } = await tryListing({ client, listing: body, file, ...following });
   if (fee === null) throw wrongUse(own`You already listed exactly this`);
   return {
     lines: [
@@ -68,6 +69,7 @@ async function dryRun(cli: Cli, client: Client, market: string, { body, file }: 
       dry_run: true,
       would_cost_usdc: fee,
       bytes,
+      artifact_encoding: encoding,
       keywords: body.keywords ?? [],
     },
   };

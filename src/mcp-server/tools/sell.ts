@@ -101,11 +101,11 @@ async function orderOf(context: ToolContext, args: Args): Promise<Order> {
 }
 
 async function dryRun(context: ToolContext, { listing, file }: Order, call: ToolCall): Promise<ToolAnswer> {
-  const book = context.openBook(await context.walletAddress());
+  const { folder } = context;
   const tried = await call.pay(({ onBytes, signal }) =>
-    context.callAsMerchant((client) => tryListing({ client, book, listing, file, onBytes, signal })),
+    context.callAsMerchant((client) => tryListing({ client, folder, listing, file, onBytes, signal })),
   );
-  const fee = tried ?? 0;
+  const fee = tried.feeUsdc ?? 0;
   return {
     said: [own`The market would accept it for a fee of ${fee} USDC. Nothing was listed or paid.`],
     data: { status: 'dry_run', would_cost_usdc: fee },
