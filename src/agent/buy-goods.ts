@@ -1,19 +1,21 @@
-import { join, resolve } from 'node:path';
-import type { Delivery, ListingDetail } from '../contract/listings.ts';
+import { dirname, join, resolve } from 'node:path';
+import type { ListingDetail } from '../contract/listings.ts';
 import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { formed, type OwnWords, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
+import type { DeliveredGoods } from '../sdk/goods/download.ts';
 import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { buy } from '../sdk/payments/buy.ts';
 import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
 import { folderNameOf } from './folders.ts';
+import { saveFile } from './goods/save-file.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
-import { checkGoodsFile, prepareGoodsFolder, saveGoods } from './save-goods.ts';
+import { checkGoodsFile, copyGoods, type GoodsTarget, prepareGoodsFolder, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
 import {
@@ -33,6 +35,8 @@ export interface BuyGoodsOptions extends SpendOptions {
   maxPriceUsdc: number;
   /** Folder for the goods. Default: `goodsFolder`. */
   outDir?: string | undefined;
+  /** Exact file for the goods, instead of a free name in a folder. Refused if it exists and has other content. */
+  outFile?: string | undefined;
 }
 
 export interface BoughtGoods {
@@ -68,7 +72,8 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
     const title = own`The highest price must be an amount in USDC, 0 or more, with at most 6 decimals`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
-  await prepareGoodsFolder(options.outDir ?? goodsFolder(book, client.baseUrl));
+  const { outFile, outDir = goodsFolder(book, client.baseUrl) } = options;
+  await prepareGoodsFolder(outFile === undefined ? outDir : dirname(resolve(outFile)));
   // The SDK uses the same key for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, (spend) => buyHeld(options, spend, { key, maxUnits }));
@@ -105,12 +110,13 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
 
 /** Returns goods from disk. Goods of an unverified import are first checked with the market. */
 async function returnFromDisk(
-  { client }: BuyGoodsOptions,
+  { client, outFile }: BuyGoodsOptions,
   spend: HeldSpend,
   record: SpendRecord,
   kept: KeptGoods,
 ): Promise<BoughtGoods> {
-  const bought = boughtOf(record, kept, true);
+  const path = outFile === undefined ? kept.path : await copyGoods(kept, resolve(outFile));
+  const bought = boughtOf(record, { ...kept, path }, true);
   if (isVerified(record)) return bought;
   const notVerified = await whyNotVerified(record, client);
   if (notVerified === null) await spend.noteVerified();
@@ -143,19 +149,14 @@ async function takeOwned(
   spend: HeldSpend,
   { listing, plan }: Offer,
 ): Promise<BoughtGoods | null> {
-  const { client, wallet, policy, listingId } = options;
+  const { policy } = options;
   if (plan.amountUnits === 0n) return null;
   const reserveNothing = async (): Promise<void> => {
     if (spend.record?.state !== 'signed') await spend.reserve({ ...plan, amountUnits: 0n }, policy);
   };
   judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
   try {
-    const delivery = await buy({
-      ...{ client, wallet: guardWallet(wallet, spend, { policy, market: plan.market }), listingId },
-      ...{ network: plan.network, collectOnly: true },
-      ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
-      ...withoutCollectProgress(options),
-    });
+    const delivery = await collectWithout(options, spend, plan.network);
     await reserveNothing();
     return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
   } catch (error) {
@@ -171,6 +172,21 @@ async function takeOwned(
       throw await explainRefusedCollecting(options, options, error);
     throw error;
   }
+}
+
+/** Collects goods that this wallet or key owns, with a signature of value 0. Pays nothing. */
+async function collectWithout(
+  options: BuyGoodsOptions,
+  spend: HeldSpend,
+  network: SpendPlan['network'],
+): Promise<DeliveredGoods> {
+  const { client, wallet, policy, listingId } = options;
+  return await buy({
+    ...{ client, wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl }), listingId },
+    ...{ network, collectOnly: true },
+    ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
+    ...withoutCollectProgress(options),
+  });
 }
 
 /** Says that the purchase continues. The error alone would read as if the purchase had ended, because it says that nothing was signed. */
@@ -257,7 +273,7 @@ async function payAndKeep(
   const kept = record.state === 'settled' ? record.delivery : null;
   const slip = kept?.recovery_slip;
   const isFixed = kept !== null && !isFree(record);
-  let delivery: Delivery;
+  let delivery: DeliveredGoods;
   try {
     delivery = await buy({
       client,
@@ -282,21 +298,34 @@ async function payAndKeep(
     throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
   // A market must not replace delivered goods by changing the commitment. An unverified import proves nothing about the goods.
-  if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment) throw changedGoodsError(kept);
+  const commitment = delivery.artifact_commitment ?? commitmentOf(delivery);
+  if (isFixed && isVerified(record) && commitment !== kept.commitment) throw changedGoodsError(kept);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
 }
 
-/** Writes the goods to disk before the record is closed. */
+/** Writes the goods to disk before the record is closed. A file comes now, and wrong bytes of it are kept as evidence. */
 async function keepGoods(
   options: BuyGoodsOptions,
   spend: HeldSpend,
-  delivery: Delivery,
+  delivery: DeliveredGoods,
   isPriced: boolean,
 ): Promise<BoughtGoods> {
   const { record } = spend;
   if (record === null) throw new TypeError('there is no record to finish');
-  const goods = await saveGoods(delivery, folderOf(options, record));
+  const target = targetOf(options, record);
+  if (delivery.download === null) return await finishGoods(spend, await saveGoods(delivery, target), isPriced);
+  const { client, onBytes, signal } = options;
+  const collectAgain = () => collectWithout(options, spend, record.network);
+  const { kept, mismatch } = await saveFile({ client, collectAgain, onBytes, signal }, delivery, target);
+  if (mismatch === null) return await finishGoods(spend, kept, isPriced);
+  await spend.finishSpend({ delivery: { ...kept, commitment: mismatch.expected } });
+  throw wrongGoodsError(kept, record);
+}
+
+async function finishGoods(spend: HeldSpend, goods: KeptGoods, isPriced: boolean): Promise<BoughtGoods> {
+  const { record } = spend;
+  if (record === null) throw new TypeError('there is no record to finish');
   await spend.finishSpend({
     delivery: goods,
     ...(isPriced && goods.receipt === null ? { unpaid: nothingDueEntry(record) } : {}),
@@ -338,8 +367,12 @@ async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: A
       reason: 'goods_mismatch',
       title: own`The delivered goods don’t match the listing`,
     });
-  const goods = await saveGoods(error.delivery(), folderOf(options, record));
+  const goods = await saveGoods(error.delivery(), targetOf(options, record));
   await spend.finishSpend({ delivery: { ...goods, commitment: error.expected } });
+  return wrongGoodsError(goods, record);
+}
+
+function wrongGoodsError(goods: KeptGoods, record: SpendRecord): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
@@ -349,8 +382,9 @@ async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: A
   });
 }
 
-function folderOf({ outDir, book, client }: BuyGoodsOptions, record: SpendRecord): string {
-  return outDir ?? record.out_dir ?? goodsFolder(book, client.baseUrl);
+function targetOf({ outFile, outDir, book, client }: BuyGoodsOptions, record: SpendRecord): GoodsTarget {
+  if (outFile !== undefined) return { file: outFile };
+  return { folder: outDir ?? record.out_dir ?? goodsFolder(book, client.baseUrl) };
 }
 
 function boughtOf(record: SpendRecord, goods: KeptGoods, alreadyHere: boolean): BoughtGoods {

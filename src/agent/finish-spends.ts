@@ -43,5 +43,5 @@ async function resumeSpend(record: SpendRecord, options: SpendOptions): Promise<
   // The record was written from a valid body, and the market validates it again.
   const listing = record.listing as SellGoodsOptions['listing'] | null;
   if (listing === null) throw new TypeError('the record holds no body of a listing');
-  return { record, sold: await sellGoods({ ...options, listing }) };
+  return { record, sold: await sellGoods({ ...options, listing, key: record.key }) };
 }

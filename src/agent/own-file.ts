@@ -71,10 +71,10 @@ export async function readOwnFile(
 }
 
 /**
- * Reads a file of this user that has exactly `size` bytes. Returns `other` for a pipe, a link, or a file of another size or user, and null
+ * Opens a file of this user that has exactly `size` bytes. Returns `other` for a pipe, a link, or a file of another size or user, and null
  * if nothing is there.
  */
-export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
+export async function openOwnFile(path: string, size: number): Promise<FileHandle | 'other' | null> {
   const file = await openPlainFile(path).catch((error: unknown) => {
     // ENXIO means a socket, or a device file without its device.
     if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
@@ -82,11 +82,20 @@ export async function readBytesOf(path: string, size: number): Promise<Buffer | 
   });
   if (file === null) return null;
   if (file === 'link') return 'other';
+  const stats = await file.stat();
+  const self = process.getuid?.();
+  const isOwn = self === undefined || self === 0 || isOurs(stats.uid);
+  if (stats.isFile() && isOwn && stats.size === size) return file;
+  await file.close();
+  return 'other';
+}
+
+/** Reads a file that `openOwnFile` opens. */
+export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
+  const file = await openOwnFile(path, size);
+  if (file === null || file === 'other') return file;
   try {
-    const stats = await file.stat();
-    const self = process.getuid?.();
-    const isOwn = self === undefined || self === 0 || isOurs(stats.uid);
-    return stats.isFile() && isOwn && stats.size === size ? await file.readFile() : 'other';
+    return await file.readFile();
   } finally {
     await file.close();
   }

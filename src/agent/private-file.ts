@@ -85,25 +85,34 @@ export async function removePrivate(path: string): Promise<void> {
 }
 
 async function placeNew(from: string, path: string): Promise<void> {
+  if (await moveToNew(from, path)) return;
+  await rm(from);
+  throw takenFile(path);
+}
+
+export function takenFile(path: string): AgentError {
+  return refusedFile(own`${ofOwner(path)} already exists`, own`Name another file.`, 'file_exists');
+}
+
+/** Moves a file to a name that isn't taken. Returns false and leaves both as they are if it is. The caller holds the name's lock. */
+export async function moveToNew(from: string, path: string): Promise<boolean> {
   try {
     await link(from, path);
   } catch (error) {
     const code = codeOf(error) ?? '';
-    // Without hard links, a rename would replace an existing file. The lock keeps other processes of ours from making one meanwhile.
-    const isTaken = code === 'EEXIST' || (NO_LINKS.has(code) && (await lstat(path).catch(() => null)) !== null);
-    if (isTaken) {
-      await rm(from);
-      throw refusedFile(own`${ofOwner(path)} already exists`, own`Name another file.`, 'file_exists');
-    }
+    if (code === 'EEXIST') return false;
     if (!NO_LINKS.has(code)) throw error;
+    // Without hard links, a rename would replace an existing file. The lock keeps other processes of ours from making one meanwhile.
+    if ((await lstat(path).catch(() => null)) !== null) return false;
     await rename(from, path);
-    return;
+    return true;
   }
   await rm(from);
+  return true;
 }
 
 /** Makes a created or removed name durable. Windows can't sync folders. */
-async function syncFolderOf(path: string): Promise<void> {
+export async function syncFolderOf(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await open(dirname(path), 'r');
   try {

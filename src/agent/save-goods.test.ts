@@ -53,8 +53,8 @@ test('a name of any length takes little time, and keeps its end', () => {
 test('goods are written once, mode 0600, and other files of the name stay', async () => {
   const name = goodsName(delivery);
   await writeFile(join(folder, name), 'of the user');
-  const first = await saveGoods(delivery, folder);
-  const second = await saveGoods(delivery, folder);
+  const first = await saveGoods(delivery, { folder });
+  const second = await saveGoods(delivery, { folder });
   expect(first.path).toBe(second.path);
   expect(await readFile(join(folder, name), 'utf8')).toBe('of the user');
   expect((await stat(first.path)).mode & 0o777).toBe(0o600);
@@ -76,7 +76,7 @@ test.each<[string, (path: string) => unknown]>([
   await writeFile(join(folder, 'goods of somebody'), artifactBytes(delivery));
   const inTheWay = join(into, goodsName(delivery));
   await put(inTheWay);
-  const kept = await saveGoods(delivery, into);
+  const kept = await saveGoods(delivery, { folder: into });
   expect(basename(kept.path)).toBe(`2-${goodsName(delivery)}`);
   expect(await checkGoodsFile(kept)).toBe('intact');
   expect(await checkGoodsFile({ ...kept, path: inTheWay })).toBe('changed');

@@ -1,30 +1,44 @@
-import { access, constants } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { access, constants, copyFile, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
 import { limitCombiningMarks } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
-import { refusedFile } from './agent-error.ts';
+import { type AgentError, refusedFile } from './agent-error.ts';
+import { commitmentOfFile } from './goods/file-bytes.ts';
 import { lockFile } from './lock-file.ts';
 import { readBytesOf } from './own-file.ts';
-import { makeFolderOf, writePrivate } from './private-file.ts';
+import { makeFolderOf, moveToNew, syncFolderOf, takenFile, writePrivate } from './private-file.ts';
 import type { KeptGoods } from './spend-record.ts';
 
 const MAX_NAMES = 100;
 
+/** Where goods are saved: in a folder under a free name, or as exactly this file. */
+export type GoodsTarget = { folder: string } | { file: string };
+
+/** Returns the folder, the wanted name, and whether a numbered variant of it will do. */
+export function placeOf(delivery: Delivery, target: GoodsTarget): { folder: string; name: string; isExact: boolean } {
+  if ('folder' in target) return { folder: resolve(target.folder), name: goodsName(delivery), isExact: false };
+  const file = resolve(target.file);
+  return { folder: dirname(file), name: basename(file), isExact: true };
+}
+
 /**
- * Writes delivered goods to a folder, mode 0600, durably. Reuses an identical file and never overwrites another. The returned
- * `commitment` is computed from the delivered bytes.
+ * Writes delivered goods, mode 0600, durably. Reuses an identical file and never overwrites another. The returned `commitment` is computed
+ * from the delivered bytes. Throws `file_exists`.
  */
-export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
+export async function saveGoods(delivery: Delivery, target: GoodsTarget): Promise<KeptGoods> {
   const bytes = artifactBytes(delivery);
-  const path = await saveUnderFreeName(bytes, resolve(folder), goodsName(delivery));
+  const { folder, name, isExact } = placeOf(delivery, target);
+  const path = await saveUnderFreeName(bytes, folder, name, isExact);
+  return keptGoodsOf(delivery, { path, bytes: bytes.length, commitment: commitmentOf(delivery) });
+}
+
+export function keptGoodsOf(delivery: Delivery, saved: Pick<KeptGoods, 'path' | 'bytes' | 'commitment'>): KeptGoods {
   return {
-    path,
-    bytes: bytes.length,
+    ...saved,
     media_type: delivery.artifact_media_type,
-    commitment: commitmentOf(delivery),
     salt: delivery.artifact_salt,
     receipt: delivery.receipt,
     recovery_slip: slipOf(delivery),
@@ -44,13 +58,41 @@ export async function prepareGoodsFolder(folder: string): Promise<void> {
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-/** Returns a file with these bytes under that name or a numbered variant of it, writing it if needed. */
-export async function saveUnderFreeName(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+/** Copies goods from this disk to exactly that file, and returns it. Never overwrites another file. Throws `file_exists`. */
+export async function copyGoods(kept: KeptGoods, file: string): Promise<string> {
+  if (resolve(kept.path) === file) return file;
+  await makeFolderOf(file);
+  const lock = await lockFile(file);
+  try {
+    const there = await commitmentOfFile(file, kept);
+    if (there === kept.commitment) return file;
+    const part = `${file}.part`;
+    await rm(part, { force: true });
+    await copyFile(kept.path, part, constants.COPYFILE_EXCL);
+    if (!(await moveToNew(part, file))) throw await withoutFile(part, takenFile(file));
+    await syncFolderOf(file);
+    return file;
+  } finally {
+    await lock.release();
+  }
+}
+
+async function withoutFile(path: string, error: AgentError): Promise<AgentError> {
+  await rm(path, { force: true });
+  return error;
+}
+
+/** Returns a file with these bytes under that name or, unless the name is exact, a numbered variant of it, writing it if needed. */
+export async function saveUnderFreeName(
+  bytes: Uint8Array,
+  folder: string,
+  name: string,
+  isExact = false,
+): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {
-    for (let attempt = 1; attempt <= MAX_NAMES; attempt += 1) {
-      const path = join(folder, attempt === 1 ? name : `${attempt}-${name}`);
+    for (const path of namesFor(folder, name, isExact)) {
       const existing = await readBytesOf(path, bytes.length);
       if (existing === null) {
         await writePrivate(path, bytes, 'new');
@@ -61,7 +103,18 @@ export async function saveUnderFreeName(bytes: Uint8Array, folder: string, name:
   } finally {
     await lock.release();
   }
-  throw refusedFile(
+  throw noFreeName(folder, name, isExact);
+}
+
+/** Returns the paths to try for goods, in order. */
+export function namesFor(folder: string, name: string, isExact: boolean): string[] {
+  const variants = Array.from({ length: isExact ? 0 : MAX_NAMES - 1 }, (_, index) => `${index + 2}-${name}`);
+  return [name, ...variants].map((one) => join(folder, one));
+}
+
+export function noFreeName(folder: string, name: string, isExact: boolean): AgentError {
+  if (isExact) return takenFile(join(folder, name));
+  return refusedFile(
     own`${ofOwner(folder)} has ${MAX_NAMES} other files with the name of these goods`,
     own`Name another folder.`,
   );
@@ -69,9 +122,9 @@ export async function saveUnderFreeName(bytes: Uint8Array, folder: string, name:
 
 /** Compares the file with the goods as delivered. */
 export async function checkGoodsFile(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
-  const bytes = await readBytesOf(kept.path, kept.bytes);
-  if (bytes === null) return 'missing';
-  return bytes !== 'other' && matchesCommitment(bytes, kept) ? 'intact' : 'changed';
+  const found = await commitmentOfFile(kept.path, kept);
+  if (found === null) return 'missing';
+  return found === kept.commitment ? 'intact' : 'changed';
 }
 
 /** Whether SHA-256 over salt and bytes is the listing's commitment. */
@@ -96,7 +149,7 @@ export function goodsName({
   const safe = name
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     // Text that looks like a key is masked in all output, so the printed path would not name the file.
-    .replaceAll(/_(?=(?:sk|rc|pc|dt)_)/gi, '-')
+    .replaceAll(/_(?=(?:sk|rc|pc|dt|dl)_)/gi, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/-{2,}/g, '-');
   const trimmed = safe.slice(-LONGEST_NAME).replaceAll(/^[.-]+|[.-]+$/g, '');

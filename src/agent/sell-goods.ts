@@ -1,9 +1,14 @@
+import { join } from 'node:path';
+import type { Hex } from 'viem';
 import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { formed, own } from '../contract/own-words.ts';
 import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
+import type { Client } from '../sdk/client.ts';
 import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
 import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
+import { type GoodsFile, prepareGoods } from './goods/goods-file.ts';
+import { forgetUpload, sendUploaded, type UploadFileOptions } from './goods/upload-file.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { mustNotBeRefused, mustNotRepeatRefusal, recordRefusal } from './refused-payment.ts';
@@ -18,9 +23,15 @@ import {
   type SpendRecord,
 } from './spend-record.ts';
 
+type Body = ListGoodsOptions['listing'];
+
 export interface SellGoodsOptions extends SpendOptions {
   /** Body of `POST /api/listing`. Sending the same body again gives the same listing. The client needs the merchant's key. */
-  listing: ListGoodsOptions['listing'];
+  listing: Body;
+  /** Goods on this machine, if the body has none. Larger ones are uploaded. */
+  file?: GoodsFile | undefined;
+  /** Key of the fee in the book, for a body from there. Default: computed from the body. */
+  key?: string;
   /** Highest fee in USDC. Default: 1. */
   maxFeeUsdc?: number;
   /** Lists the goods again although the book says that they are listed, because the market no longer has the listing. */
@@ -44,25 +55,105 @@ export interface SoldGoods extends KeptListing {
 
 /**
  * Lists goods and pays the fee under policy and book, as `buyGoods` pays for goods. The book keeps the body until the listing is live, so
- * that exactly the same body is sent again. After a kill at any point the same call resumes and pays nothing twice. Throws `PolicyRefused`
- * and what `listGoods` of the SDK throws.
+ * that exactly the same body is sent again. Goods of over 64 KiB are uploaded before the fee is reserved, and an interrupted upload is
+ * continued. After a kill at any point the same call resumes and pays nothing twice. Throws `PolicyRefused` and what `uploadFile`, and
+ * `listGoods` of the SDK, throw.
  */
 export async function sellGoods(options: SellGoodsOptions): Promise<SoldGoods> {
-  return await options.book.hold(feeKey(options), (spend) => sellHeld(options, spend));
+  const order = await orderOf({ ...options, folder: dataFolderOf(options) });
+  return await options.book.hold(order.key, (spend) => sellHeld(options, spend, order));
 }
 
-async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<SoldGoods> {
+/** Goods to send, with what their upload needs. */
+interface Given
+  extends UploadFileOptions,
+    Pick<SellGoodsOptions, 'listing' | 'file' | 'key'>,
+    Partial<Pick<SellGoodsOptions, 'book'>> {}
+
+export interface TriedListing {
+  /** The fee that would be due; null if exactly this is listed. */
+  feeUsdc: number | null;
+  /** Null for goods that are uploaded. */
+  encoding: 'utf-8' | 'base64' | null;
+}
+
+/** Sends the listing as a dry run, after an upload if the goods need one. */
+export async function tryListing(options: Omit<Given, 'book' | 'key'>): Promise<TriedListing> {
+  const { client, signal } = options;
+  const order = await orderOf(options);
+  return await withUpload(options, order, null, async (body) => {
+    const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' }, signal });
+    const encoding = body.artifact === undefined ? null : (body.artifact_encoding ?? 'utf-8');
+    return { feeUsdc: 'dry_run' in answer ? answer.would_cost_usdc : null, encoding };
+  });
+}
+
+/** What is to be listed. */
+interface Order {
+  key: string;
+  /** Without the ID of an upload of `file`. */
+  listing: Body;
+  /** Hash of `file` if it has to be uploaded. */
+  sha256: Hex | null;
+}
+
+async function orderOf(options: Given): Promise<Order> {
+  const { client, book, listing, file, signal } = options;
+  if (file === undefined) {
+    const key = options.key ?? feeKey(client, listing, await hashOfUpload(options));
+    return { key, listing, sha256: null };
+  }
+  const { fields, sha256 } = await prepareGoods({ client, signal }, file, async (inline) => {
+    const key = feeKey(client, { ...listing, ...inline }, null);
+    return book !== undefined && (await book.list()).some((record) => record.key === key);
+  });
+  const body = { ...listing, ...fields };
+  return { key: feeKey(client, body, sha256), listing: body, sha256 };
+}
+
+/** Returns the hash of an upload that the body names, or null if it names none or the market doesn't list it. */
+async function hashOfUpload({ client, listing, signal }: Given): Promise<string | null> {
+  if (listing.artifact_upload === undefined) return null;
+  const { uploads } = (await client.listUploads({ signal })).body;
+  return uploads.find(({ id }) => id === listing.artifact_upload)?.sha256 ?? null;
+}
+
+/** Runs work with a body that names uploaded goods, and once more if the market no longer has that upload for it. */
+async function withUpload<T>(
+  options: Given,
+  { listing, sha256 }: Order,
+  before: SpendRecord | null,
+  work: (body: Body) => Promise<T>,
+): Promise<T> {
+  const { file } = options;
+  if (sha256 === null || file === undefined) return await work(listing);
+  // A fee that is under way holds its own upload.
+  const begun = before?.state === 'signed' ? before.listing?.['artifact_upload'] : undefined;
+  const held = typeof begun === 'string' ? begun : undefined;
+  return await sendUploaded(options, file, { sha256, held }, (id) => work({ ...listing, artifact_upload: id }));
+}
+
+function dataFolderOf({ book }: Pick<SellGoodsOptions, 'book'>): string {
+  return join(book.folder, '..');
+}
+
+async function sellHeld(options: SellGoodsOptions, spend: HeldSpend, order: Order): Promise<SoldGoods> {
   const before = spend.record;
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
   mustNotBeRefused(options, spend, FEE_SUBJECT);
   mustNotRepeatRefusal(options, spend, FEE_SUBJECT);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
-  if (isNew) await reserveFee(options, spend);
-  else await spend.noteSentAgain();
-  const done = await payFee(options, spend, isNew).catch(async (error: unknown) => {
-    throw toUnknownOutcome(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
+  const folder = dataFolderOf(options);
+  const done = await withUpload({ ...options, folder }, order, before, async (listing) => {
+    const fee: Fee = { ...options, listing, key: order.key };
+    if (isNew && spend.record === before) await reserveFee(fee, spend);
+    else await spend.noteSentAgain();
+    return await payFee(fee, spend, isNew).catch(async (error: unknown) => {
+      throw toUnknownOutcome(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
+    });
   });
+  if (order.sha256 !== null) await forgetUpload({ client: options.client, folder }, order.sha256);
   const { record } = spend;
   if (record === null) throw new TypeError('there is no record to finish');
   const url = urlOf(options, done.listing_id);
@@ -72,7 +163,9 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<So
   return soldOf(options, spend.record ?? record, { ...listed, alreadyListed: false });
 }
 
-async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolean): Promise<ListedGoods> {
+type Fee = SellGoodsOptions & { key: string };
+
+async function payFee(options: Fee, spend: HeldSpend, isNew: boolean): Promise<ListedGoods> {
   const { client, wallet, policy, listing, payAnew, recoverySlip } = options;
   const { record } = spend;
   if (record === null) throw new TypeError('nothing was reserved');
@@ -95,12 +188,14 @@ async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolea
 const FEE_SUBJECT = { listingId: null };
 
 /** Returns the key of this fee in the SDK and the book. */
-function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
-  return `${client.baseUrl} list ${bodyDigest(listing)}`;
+function feeKey({ baseUrl }: Client, listing: Body, uploadHash: string | null): string {
+  // The market takes an upload by its bytes too: the same goods uploaded again are the same listing.
+  const body = uploadHash === null ? listing : { ...listing, artifact_upload: uploadHash };
+  return `${baseUrl} list ${bodyDigest(body)}`;
 }
 
-async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<void> {
-  const { client, policy, listing, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
+async function reserveFee(options: Fee, spend: HeldSpend): Promise<void> {
+  const { client, policy, listing, key, signal, maxFeeUsdc = usdcOfUnits(LISTING_FEE_UNITS) } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   const network = NETWORK_NAMES.find((name) => name === facts.network);
   if (network === undefined) throw new TermsRefused('wrong_network', own`its network is unknown here`);
@@ -114,7 +209,7 @@ async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<
   judgeSpend(policy, { market: client.baseUrl, network, amountUnits, goods: null });
   await mustBeConfirmed(options, { amountUnits, title: `the fee for listing ${title}`, seller: null });
   const plan: SpendPlan = {
-    key: feeKey(options),
+    key,
     market: client.baseUrl,
     kind: 'listing_fee',
     listing_id: null,

@@ -10,6 +10,9 @@ import { type Policy, policyChangeHint } from './policy.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import type { SpendRecord } from './spend-record.ts';
 
+/** Bytes of goods on their way: `done` of `bytes` are stored at the other end, or here. */
+export type OnBytes = (progress: { way: 'upload' | 'download'; done: number; bytes: number }) => void;
+
 /** Options shared by all payments that a policy governs and a spend book records. */
 export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signal' | 'maxWaitSeconds' | 'payAnew'> {
   client: Client;
@@ -20,6 +23,8 @@ export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signa
   confirm?: (request: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
   /** Allows another payment if the market says that the first was never paid. It is judged, reserved and counted again. */
   payAgain?: boolean;
+  /** Told of bytes that are uploaded or downloaded. */
+  onBytes?: OnBytes;
   /** Prints a notice that doesn't stop the payment. */
   onNotice?: (line: string) => void;
   /** Reads an address's code. Missing without an RPC endpoint. Returns null if the endpoint doesn't answer. */

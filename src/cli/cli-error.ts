@@ -171,6 +171,14 @@ function classNameOf(error: unknown): OwnWords {
 // Never uses the message of an unknown error, because it may quote a secret that failed to parse.
 function fromSystem(error: unknown, hints: Hints): CliError {
   const { code, path, syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new CliError('wrong_use', {
+      reason: 'disk_full',
+      title: own`There is no room left for the file (${formed('code', code)})`,
+      nextStep: hints.nextStep ?? own`Free some space, then run the same command again: it continues.`,
+      file: hints.file ?? path,
+    });
+  }
   if (code !== undefined && syscall !== undefined) {
     return new CliError('wrong_use', {
       reason: 'file_trouble',

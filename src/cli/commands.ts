@@ -2,6 +2,7 @@ import type { Command } from './cli.ts';
 import { buy, wait } from './commands/buy.ts';
 import { codes } from './commands/codes.ts';
 import { createCompletionCommand } from './commands/completion.ts';
+import { download } from './commands/download.ts';
 import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { join } from './commands/join.ts';
@@ -23,7 +24,7 @@ import type { CommandGroup } from './help.ts';
 /** Commands, grouped as in help. To add one, write a file in `commands/` and name it here; then run `npm run docs`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: 'Browse', commands: [search, show, watch] },
-  { title: 'Buy', commands: [buy, wait, purchases, verify] },
+  { title: 'Buy', commands: [buy, wait, download, purchases, verify] },
   { title: 'Sell', commands: [sell, listings, edit, withdraw] },
   { title: 'React', commands: [comment, vote, flag] },
   { title: 'Moderate', commands: [appeal, modRemove, modPin, modDecide, modReviews] },

@@ -12,6 +12,7 @@ import { MarketError, rowOf } from '../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { Progress } from '../sdk/payments/payment-run.ts';
+import { byteNotes } from './byte-notes.ts';
 import type { Cli } from './cli.ts';
 import { CliError, toCliError } from './cli-error.ts';
 import { hideSecrets } from './printable.ts';
@@ -28,6 +29,7 @@ export async function openWalletSession(cli: Cli): Promise<WalletSession> {
     policy,
     book: bookOf(cli, wallet.address),
     onProgress: progressNotes(cli),
+    onBytes: byteNotes(cli),
     onNotice: cli.note,
     signal: cli.interruption(),
     payAgain: options['pay-again'] === true,

@@ -117,6 +117,7 @@ export const OPTIONS = {
   'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that refunded the buyer' },
   max: { type: 'string', value: 'USDC', summary: 'the highest price to pay; the policy may allow less' },
   dir: { type: 'string', value: 'DIR', summary: 'where to save the goods (default: ~/.local/share/openaisle/goods)' },
+  to: { type: 'string', value: 'FILE', summary: 'the file for the goods; another file is never overwritten' },
   rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
   encrypt: {
     type: 'boolean',

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { packFolder } from './read-goods.ts';
+import { packFolder } from './pack-folder.ts';
 
 const exec = promisify(execFile);
-const MOST = 1_000_000;
 const DEEP = 'a-folder-with-a-long-name-'.repeat(4);
 let folder = '';
 beforeEach(async () => {
@@ -23,37 +22,56 @@ async function fill(name: string, order: readonly string[]): Promise<string> {
   return root;
 }
 
+async function bytesOf(root: string): Promise<Uint8Array> {
+  const { source } = await packFolder(root);
+  return await source.slice(0, source.size);
+}
+
 test('the same files are the same bytes, whatever their times and the order in which they were made', async () => {
   const names = ['b.txt', 'ä.md', 'B.txt', join(DEEP, 'deep.txt')];
   const one = await fill('one', names);
   const two = await fill('two', names.toReversed());
   await utimes(join(two, 'b.txt'), 1, 1);
-  const packed = await packFolder(one, MOST);
+  const packed = await packFolder(one);
+  const bytes = await bytesOf(one);
   expect(packed.files).toEqual(['B.txt', `${DEEP}/deep.txt`, 'b.txt', 'ä.md']);
   expect(packed.leftOut).toEqual(['.git']);
-  expect((await packFolder(two, MOST)).bytes).toEqual(packed.bytes);
+  expect(await bytesOf(two)).toEqual(bytes);
   await chmod(join(two, 'b.txt'), 0o755);
-  expect((await packFolder(two, MOST)).bytes).not.toEqual(packed.bytes);
+  expect(await bytesOf(two)).not.toEqual(bytes);
 });
 
 test('the archive is one that tar takes apart', async () => {
   const root = await fill('one', ['b.txt', 'ä.md', join(DEEP, 'deep.txt')]);
-  const { bytes } = await packFolder(root, MOST);
-  await writeFile(join(folder, 'one.tar'), bytes);
+  await writeFile(join(folder, 'one.tar'), await bytesOf(root));
   await mkdir(join(folder, 'out'));
   await exec('tar', ['-xf', join(folder, 'one.tar'), '-C', join(folder, 'out')]);
   await rm(join(root, '.git'));
   await exec('diff', ['-r', root, join(folder, 'out')]);
 });
 
-test('links, folders without files, names that are too long and too much are refused', async () => {
+test('any part of the archive can be read alone, and a file that became shorter is noticed', async () => {
+  const root = await fill('one', ['b.txt', 'c.txt']);
+  const { source } = await packFolder(root);
+  const whole = await source.slice(0, source.size);
+  for (const [from, to] of [
+    [0, 1],
+    [500, 530],
+    [511, 1_600],
+    [source.size - 3, source.size],
+  ] as const)
+    expect(await source.slice(from, to)).toEqual(whole.subarray(from, to));
+  await writeFile(join(root, 'b.txt'), '');
+  await expect(source.slice(0, source.size)).rejects.toThrow('changed');
+});
+
+test('links, folders without files and names that are too long are refused', async () => {
   const root = await fill('one', ['b.txt']);
-  await expect(packFolder(root, 1_024)).rejects.toThrow('larger than 1024 bytes');
   await writeFile(join(root, 'n'.repeat(120)), 'x');
-  await expect(packFolder(root, MOST)).rejects.toThrow('too long for a tar archive');
+  await expect(packFolder(root)).rejects.toThrow('too long for a tar archive');
   await rm(join(root, 'n'.repeat(120)));
   await symlink('/etc/passwd', join(root, 'link'));
-  await expect(packFolder(root, MOST)).rejects.toThrow('neither a file nor a folder');
+  await expect(packFolder(root)).rejects.toThrow('neither a file nor a folder');
   await mkdir(join(folder, 'empty'));
-  await expect(packFolder(join(folder, 'empty'), MOST)).rejects.toThrow('has no files');
+  await expect(packFolder(join(folder, 'empty'))).rejects.toThrow('has no files');
 });

@@ -118,7 +118,7 @@ export function quotedMarket({ title, detail, next_step, errors = [], reason }: 
 
 /** Matches keys and codes of any market, even if cut off. Each market chooses its own prefix. */
 const SECRET_SHAPE =
-  /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|dt_[0-9a-z]{40,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
+  /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|d[tl]_[0-9a-z]{40,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
 export function holdsSecret(text: string): boolean {
   return text.search(SECRET_SHAPE) !== -1;
 }

@@ -6,7 +6,7 @@ import type {
   ToolAnnotations,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import type { SpendOptions } from '../agent/spend-options.ts';
+import type { OnBytes, SpendOptions } from '../agent/spend-options.ts';
 import { own } from '../contract/own-words.ts';
 import type { Environment } from '../sdk/environment.ts';
 import type { OnProgress } from '../sdk/payments/payment-run.ts';
@@ -98,6 +98,7 @@ const GRACE_MS = 8_000;
 /** Options by which a payment reports to its tool call and is stopped by it. */
 export interface FollowOptions {
   onProgress: OnProgress;
+  onBytes: OnBytes;
   signal: AbortSignal;
   maxWaitSeconds: number;
 }
@@ -123,6 +124,10 @@ export async function followPayment<T>(
     // A host that is gone aborts the call's signal.
     void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
   };
+  const sayBytes: OnBytes = ({ way, done: arrived, bytes }) => {
+    const verb = way === 'upload' ? own`uploaded` : own`downloaded`;
+    message = own`${verb} ${arrived} of ${bytes} bytes`;
+  };
   const ticking = tickUntil(environment, notifyHost, done.signal);
   try {
     return await work({
@@ -132,6 +137,7 @@ export async function followPayment<T>(
         message = next;
         notifyHost();
       },
+      onBytes: sayBytes,
       signal: AbortSignal.any([mcpReq.signal, environment.deadline(tools.patienceSeconds * 1_000 + GRACE_MS)]),
       maxWaitSeconds: tools.patienceSeconds,
     });

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Hex } from 'viem';
+import { AgentError } from '../agent/agent-error.ts';
+import type { GoodsFile } from '../agent/goods/goods-file.ts';
 import type { Policy } from '../agent/policy.ts';
 import type { SellGoodsOptions } from '../agent/sell-goods.ts';
 import type { SpendBook } from '../agent/spend-book.ts';
@@ -13,10 +15,8 @@ import type { Client } from '../sdk/client.ts';
 import { PaymentUndecided, type Progress } from '../sdk/payments/payment-run.ts';
 
 export interface ReadGoods {
-  fields: Pick<
-    SellGoodsOptions['listing'],
-    'artifact' | 'artifact_encoding' | 'artifact_media_type' | 'artifact_filename'
-  >;
+  fields: Pick<SellGoodsOptions['listing'], 'artifact_media_type' | 'artifact_filename'>;
+  file: GoodsFile;
   /** Messages for a person on how the goods were read. */
   notes: readonly string[];
 }
@@ -53,6 +53,8 @@ export interface ToolContext {
   callAsMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
   /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
+  /** Folder of books, goods and uploads. */
+  folder: string;
   /** Folder for bought goods. Undefined for the book's default. */
   goodsFolder: string | undefined;
   /** The only folder from which `sell` reads files. Null if there is none. */
@@ -120,6 +122,15 @@ export async function answerOf(
       data: { status: 'waiting', do_not_pay_again: true, next_step: again },
       untrusted: false,
     };
+  if (error instanceof AgentError && error.parts.reason === 'goods_under_way') {
+    const { title, doNotPayAgain } = error.parts;
+    return {
+      said: [own`Still sending or receiving goods. ${again}`],
+      data: { status: 'waiting', goods: title, do_not_pay_again: doNotPayAgain ?? false, next_step: again },
+      // The title has the name of a file.
+      untrusted: true,
+    };
+  }
   const trouble = await context.troubleOf(error);
   const { status, reason, title, detail, next_step, market_says, do_not_pay_again, file } = trouble;
   return {

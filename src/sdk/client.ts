@@ -2,7 +2,11 @@ import type { BodyGiven, EndpointShape, ParamsGiven, QueryGiven, ResultOf } from
 import { type Endpoints, endpoints } from '../contract/index.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
-import { UnreadableAnswer } from './errors.ts';
+import { MarketError, UnreadableAnswer } from './errors.ts';
+import type { Bytes } from './goods/byte-source.ts';
+import { type DeliveredGoods, type DownloadOptions, downloadGoods } from './goods/download.ts';
+import type { GoodsLink } from './goods/link.ts';
+import { type Upload, type UploadOptions, uploadBytes } from './goods/upload.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
 import { createServerClock, type ServerClock } from './server-clock.ts';
 
@@ -41,10 +45,57 @@ export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { read
   readonly clock: ServerClock;
 };
 
-export type Client = ClientOf<Endpoints>;
+export interface Client extends ClientOf<Endpoints> {
+  /** Uploads goods of any size, to be listed with `listGoods({ upload })`. Needs a key. */
+  upload(bytes: Bytes, options?: UploadOptions): Promise<Upload>;
+  /**
+   * Streams goods that are a file to `to`, and checks them. Takes a delivery of `buy`, or the ID of a listing whose goods are free or belong
+   * to the client's key. Pays nothing.
+   */
+  download(goods: DeliveredGoods | number, options: DownloadOptions): Promise<DeliveredGoods>;
+}
 
 export function createClient(options: ClientOptions): Client {
-  return createClientOf(endpoints, options);
+  const client = createClientOf(endpoints, options);
+  const link: GoodsLink = {
+    ...{ baseUrl: client.baseUrl, callsItself: client.callsItself, environment: client.environment },
+    ...{ key: options.key, timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS },
+    listUploads: async (signal) => (await client.listUploads({ signal })).body.uploads,
+  };
+  return {
+    ...client,
+    upload: (bytes, more = {}) => uploadBytes(link, bytes, more),
+    download: async (goods, more) => {
+      const delivered = typeof goods === 'number' ? await collectOwned(client, goods, more.signal) : goods;
+      const known = more.commitment ?? delivered.artifact_commitment;
+      const commitment = known ?? (await readCommitment(client, delivered.listing_id, more.signal));
+      await downloadGoods(link, delivered, commitment, more);
+      return delivered;
+    },
+  };
+}
+
+/** Asks for goods that are free or belong to the client's key. Sends no payment. */
+async function collectOwned(client: ClientOf<Endpoints>, id: number, signal?: AbortSignal): Promise<DeliveredGoods> {
+  const ask = async (body: BodyGiven<Endpoints['buyListing']>): Promise<DeliveredGoods> => {
+    const answer = await client.buyListing({ params: { id }, body, signal });
+    if (answer.status === 200) return answer.body;
+    throw new UnreadableAnswer('unexpected', own`the payment for these goods isn’t final yet`, {
+      status: answer.status,
+    });
+  };
+  try {
+    return await ask({ collect: true });
+  } catch (error) {
+    if (!(error instanceof MarketError) || error.reason !== 'nothing_to_collect') throw error;
+    return await ask({ max_price_usdc: 0 });
+  }
+}
+
+async function readCommitment(client: ClientOf<Endpoints>, id: number, signal?: AbortSignal): Promise<string> {
+  const { listing } = (await client.getListing({ params: { id }, query: { comments_limit: 1 }, signal })).body;
+  if (listing.artifact_commitment !== null) return listing.artifact_commitment;
+  throw new TypeError('the listing is a city thing');
 }
 
 export function createClientOf<E extends Readonly<Record<string, EndpointShape>>>(

@@ -42,6 +42,11 @@ export type { Environment } from './environment.ts';
 export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
 // The live public log.
 export { type FollowedEvent, type FollowOptions, followEvents } from './follow-events.ts';
+// Goods of any size: uploads and downloads.
+export type { ByteSource, Bytes } from './goods/byte-source.ts';
+export type { DeliveredGoods, DownloadOptions, DownloadProgress } from './goods/download.ts';
+export type { ByteSink } from './goods/sink.ts';
+export { type Upload, UploadMismatch, type UploadOptions, type UploadProgress } from './goods/upload.ts';
 export { type Collection, type Lie, type Page, PageRefused, type RawPage, readPages, rowsOf } from './page-cursor.ts';
 // Whole collections, read page by page.
 export {

@@ -32,7 +32,7 @@ const GUIDES = [
   { name: 'buy', finalityBlocks: 2, goods: [2_500_000n], fees: [] },
   { name: 'sell', finalityBlocks: 2, goods: [], fees: [1_000_000n, 1_000_000n] },
   { name: 'agents', finalityBlocks: 2, goods: [2_500_000n, 2_500_000n], fees: [] },
-  { name: 'sdk', finalityBlocks: 6, goods: [2_500_000n, 2_500_000n], fees: [1_000_000n] },
+  { name: 'sdk', finalityBlocks: 6, goods: [2_500_000n, 2_500_000n], fees: [1_000_000n, 1_000_000n] },
 ] as const;
 const NAMES = [...GUIDES.map(({ name }) => name), 'audit'];
 

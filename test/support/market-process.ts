@@ -19,6 +19,7 @@ import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Mem
 
 export interface MarketProcess {
   url: string;
+  pid: number;
   /** Resolves with the signal that ended the process, or null if the process exited on its own. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
@@ -95,6 +96,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
       });
       return {
         url,
+        pid: child.pid ?? 0,
         output,
         ended,
         ask: (method, path, asked) => askMarket(url, method, path, asked),

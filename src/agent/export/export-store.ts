@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import { ATTRIBUTE_NAMES, type Attributes } from '../../contract/listing-fields.ts';
 import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import { type OwnListing, ownListingPages, type SaleRecord, salePages } from '../../sdk/pages.ts';
-import { artifactBytes, commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
+import { ArtifactMismatch, artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
 import { AgentError, refusedFile } from '../agent-error.ts';
 import { goodsName, matchesCommitment } from '../save-goods.ts';
 import { type ExportFolder, openForWriting } from './export-folder.ts';
@@ -100,7 +101,7 @@ type Own = ResultOf<Endpoints['getOwnListing']>['body'];
 async function exportListing(client: Client, folder: ExportFolder, id: number): Promise<void> {
   const own = (await client.getOwnListing({ params: { id } })).body;
   await mustBeSameGoods(folder, own);
-  const goods = await exportGoods(folder, own);
+  const goods = await exportGoods(client, folder, own);
   await folder.write(nameOf(id), {
     version: EXPORT_VERSION,
     listing: own.listing,
@@ -123,17 +124,44 @@ function otherGoods(title: OwnWords): AgentError {
   return new AgentError('refused', { reason: 'goods_mismatch', title, nextStep });
 }
 
-async function exportGoods(folder: ExportFolder, whole: Own): Promise<ListingFile['goods']> {
-  const { listing, artifact, artifact_encoding, artifact_salt } = whole;
-  if (artifact === null || artifact_encoding === null || artifact_salt === null) return null;
-  const goods = { artifact, artifact_encoding, artifact_salt };
-  if (commitmentOf(goods) !== listing.artifact_commitment)
-    throw otherGoods(own`The market’s goods for listing ${listing.id} don’t match their commitment`);
-  const bytes = artifactBytes(goods);
+async function exportGoods(client: Client, folder: ExportFolder, whole: Own): Promise<ListingFile['goods']> {
+  const { listing, artifact_encoding: encoding, artifact_salt: salt } = whole;
+  if (encoding === null || salt === null) return null;
+  const bytes = await readGoods(client, whole);
+  if (bytes === null) return null;
+  if (!matchesCommitment(bytes, { salt, commitment: listing.artifact_commitment })) throw wrongGoods(listing.id);
   const { artifact_filename: filename, artifact_media_type: media_type } = whole;
   const file = `goods/${goodsName({ listing_id: listing.id, artifact_filename: filename, title: listing.title })}`;
   await folder.write(file, bytes);
-  return { file, bytes: bytes.length, encoding: artifact_encoding, media_type, filename, salt: artifact_salt };
+  return { file, bytes: bytes.length, encoding, media_type, filename, salt };
+}
+
+/** Returns the bytes of one listing. An export holds them in memory, as it does when it is read. Null for a city thing. */
+async function readGoods(client: Client, whole: Own): Promise<Uint8Array | null> {
+  const { listing, artifact, artifact_encoding, download, artifact_salt } = whole;
+  if (artifact_encoding === null || artifact_salt === null) return null;
+  if (artifact !== null) return artifactBytes({ artifact, artifact_encoding });
+  if (download === null || listing.artifact_commitment === null) return null;
+  const goods = {
+    ...{ listing_id: listing.id, title: listing.title, artifact, download, artifact_encoding, artifact_salt },
+    ...{ artifact_media_type: whole.artifact_media_type ?? '', artifact_filename: whole.artifact_filename },
+    ...(Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, listing[name]])) as Attributes),
+    ...{ purchase: null, receipt: null, do_not_pay_again: true as const },
+  };
+  const parts: Uint8Array[] = [];
+  try {
+    await client.download(goods, {
+      commitment: listing.artifact_commitment,
+      to: (part) => void parts.push(part),
+    });
+  } catch (error) {
+    throw error instanceof ArtifactMismatch ? wrongGoods(listing.id) : error;
+  }
+  return Buffer.concat(parts);
+}
+
+function wrongGoods(id: number): AgentError {
+  return otherGoods(own`The market’s goods for listing ${id} don’t match their commitment`);
 }
 
 /** Writes `sales.json`, newest first. A sale with its transaction is the seller's receipt. */

@@ -33,7 +33,8 @@ export type Imported =
   | { id: number; title: string; outcome: 'left_out'; why: 'not_live' | 'thing' }
   | { id: number; title: string; outcome: 'refused'; reason: string; why: string };
 
-export interface ImportStoreOptions extends Omit<SellGoodsOptions, 'listing' | 'listAgain' | 'recoverySlip'> {
+export interface ImportStoreOptions
+  extends Omit<SellGoodsOptions, 'listing' | 'file' | 'key' | 'listAgain' | 'recoverySlip'> {
   plan: ImportPlan;
   onDone?(done: Imported, count: { done: number; of: number }): void;
 }
@@ -80,7 +81,7 @@ interface Work {
   plan: ImportPlan;
   /** Maps exported IDs to IDs at this market. */
   newIds: Map<number, number>;
-  options: Omit<SellGoodsOptions, 'listing' | 'listAgain' | 'recoverySlip'>;
+  options: Omit<SellGoodsOptions, 'listing' | 'file' | 'key' | 'listAgain' | 'recoverySlip'>;
 }
 
 async function importOne(one: Planned, work: Work): Promise<Imported> {
@@ -99,10 +100,15 @@ async function importOne(one: Planned, work: Work): Promise<Imported> {
 }
 
 async function listStored(stored: StoredListing, { plan, newIds, options }: Work) {
-  const { listing, body } = stored;
+  const { listing, body, file } = stored;
   if (body === null) throw new TypeError('a city thing cannot be listed from here');
   const older = listing.supersedes === null ? undefined : newIds.get(listing.supersedes);
-  const request = { ...options, listing: older === undefined ? body : { ...body, supersedes: older }, listAgain: true };
+  const request = {
+    ...options,
+    file,
+    listing: older === undefined ? body : { ...body, supersedes: older },
+    listAgain: true,
+  };
   const slip = slipFor(stored, plan, options);
   if (slip === null) return await sellGoods(request);
   try {

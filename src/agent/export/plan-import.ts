@@ -1,7 +1,9 @@
 import { unitsOfUsdc } from '../../contract/money.ts';
 import type { Client } from '../../sdk/client.ts';
+import { sourceOf } from '../../sdk/goods/byte-source.ts';
 import { type OwnListing, ownListingPages } from '../../sdk/pages.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
+import { hashSource } from '../goods/file-bytes.ts';
 import type { StoredListing, StoredStore } from './read-store.ts';
 
 /** Plan for one exported listing. `listingId` is its ID at this market. */
@@ -84,7 +86,8 @@ async function isSameListing(client: Client, { listing, bytes }: StoredListing, 
   if (row.artifact_commitment === listing.artifact_commitment) return true;
   if (row.title !== listing.title && row.state !== 'removed') return false;
   const own = (await client.getOwnListing({ params: { id: row.id } })).body;
-  const { artifact, artifact_encoding } = own;
+  const { artifact, artifact_encoding, download } = own;
+  if (download !== null) return download.sha256 === (await hashSource(sourceOf(bytes)));
   if (artifact === null || artifact_encoding === null) return false;
   return Buffer.from(artifactBytes({ artifact, artifact_encoding })).equals(bytes);
 }

@@ -10,6 +10,7 @@ import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { readPolicy } from '../policy.ts';
 import { openSpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, type KeptGoods, type SpendRecord } from '../spend-record.ts';
+import { LARGEST_GOODS_BYTES } from './export-folder.ts';
 import { type ExportSigner, exportToSign } from './export-signature.ts';
 import { exportPurchases, importPurchases } from './purchases.ts';
 
@@ -304,7 +305,7 @@ test('goods that are larger than any, or that two records name, are refused befo
   };
   const large = await at();
   await writeFile(join(large.dir, 'goods', 'a'), '');
-  await truncate(join(large.dir, 'goods', 'a'), 16 * 262_144 + 1);
+  await truncate(join(large.dir, 'goods', 'a'), LARGEST_GOODS_BYTES + 1);
   const refused = importing(large.dir, [`purchases/${large.name}`, 'goods/a']);
   await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_unreadable' } });
 

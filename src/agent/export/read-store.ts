@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { ATTRIBUTE_NAMES } from '../../contract/listing-fields.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
+import { INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
+import { sourceOf } from '../../sdk/goods/byte-source.ts';
 import { refusedFile } from '../agent-error.ts';
+import type { GoodsFile } from '../goods/goods-file.ts';
 import { matchesCommitment } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
 import { createGoodsOnceCheck, exportChanged, openForReading } from './export-folder.ts';
@@ -17,6 +20,8 @@ export interface StoredListing {
   bytes: Uint8Array | null;
   /** Body for listing it again. Null for a city thing. The caller sets `supersedes`, because it knows the new ID. */
   body: Body | null;
+  /** Goods that are too large for the body. */
+  file?: GoodsFile;
 }
 
 export interface StoredStore {
@@ -43,7 +48,7 @@ export async function readStore(dir: string): Promise<StoredStore> {
       const bytes = file.goods === null ? null : await folder.readBytes(file.goods.file);
       mustBePromised(file, bytes);
       const { listing, fee, recovery_slip: recoverySlip } = file;
-      listings.push({ listing, fee, recoverySlip, bytes, body: bodyOf(file, bytes) });
+      listings.push({ listing, fee, recoverySlip, bytes, body: bodyOf(file, bytes), ...fileOf(file, bytes) });
     }
     return { content, listings: listings.toSorted((a, b) => a.listing.id - b.listing.id) };
   } finally {
@@ -59,11 +64,24 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
   throw exportChanged(own`The goods of listing ${listing.id} don’t match its commitment`);
 }
 
+function fileOf({ goods }: ListingFile, bytes: Uint8Array | null): { file?: GoodsFile } {
+  if (goods === null || bytes === null || bytes.length <= INLINE_ARTIFACT_BYTES) return {};
+  return {
+    file: {
+      source: sourceOf(bytes),
+      path: goods.file,
+      ...(goods.filename === null ? {} : { filename: goods.filename }),
+      ...(goods.media_type === null ? {} : { mediaType: goods.media_type }),
+    },
+  };
+}
+
 function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {
   if (goods === null || bytes === null) return null;
   const { title, description, preview, tags, keywords, aisle, price_usdc } = listing;
   const attributes = ATTRIBUTE_NAMES.flatMap((name) => (listing[name] === null ? [] : [[name, listing[name]]]));
-  const text = Buffer.from(bytes).toString('utf8');
+  const isInline = bytes.length <= INLINE_ARTIFACT_BYTES;
+  const text = isInline ? Buffer.from(bytes).toString('utf8') : '';
   const isText = goods.encoding === 'utf-8' && Buffer.from(text).equals(bytes);
   return {
     ...{ title, description, preview, tags, aisle, price_usdc },
@@ -71,8 +89,8 @@ function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body
     ...(keywords.length === 0 ? {} : { keywords }),
     ...Object.fromEntries(attributes),
     seller_wallet: listing.seller_wallet,
-    artifact: isText ? text : Buffer.from(bytes).toString('base64'),
-    artifact_encoding: isText ? 'utf-8' : 'base64',
+    ...(isInline ? { artifact: isText ? text : Buffer.from(bytes).toString('base64') } : {}),
+    ...(isInline ? { artifact_encoding: isText ? 'utf-8' : 'base64' } : {}),
     ...(goods.media_type === null ? {} : { artifact_media_type: goods.media_type }),
     ...(goods.filename === null ? {} : { artifact_filename: goods.filename }),
   };

@@ -62,7 +62,7 @@ async function buyListing(cli: Cli): Promise<CommandOutput> {
 }
 
 /** Uses a merchant's key only if an option names the merchant or the key. The purchase then belongs to that merchant. */
-async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
+export async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
   const { handle, file, 'key-stdin': typed } = cli.options;
   if (handle === undefined && file === undefined && typed !== true) return { market: requiredMarket(cli) };
   const { market, key } = await openAccount(cli);

@@ -1,6 +1,9 @@
+import { dataFolder } from '../../agent/folders.ts';
+import { sendGoods } from '../../agent/goods/upload-file.ts';
 import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
+import { byteNotes } from '../byte-notes.ts';
 import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { callAsMerchant } from '../open-account.ts';
@@ -43,19 +46,22 @@ async function editListing(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const id = readId(positionals[0]);
   const goods = options.goods === undefined ? null : await readGoods(options.goods, options['media-type']);
-  const body = {
+  const about = {
     ...fieldsOf(options),
     ...(options.title === undefined ? {} : { title: options.title }),
     ...(options.description === undefined ? {} : { description: options.description }),
     ...(options.preview === undefined ? {} : { preview: await readText(options.preview) }),
     ...(goods === null ? {} : goods.fields),
   };
-  const names = Object.keys(body);
+  const names = [...Object.keys(about), ...(goods === null ? [] : ['goods'])];
   if (names.length === 0)
     throw wrongUse(own`No change was given`, own`Run openaisle edit --help to see what can be changed.`);
   for (const note of goods?.notes ?? []) cli.note(note);
   return callAsMerchant(cli, async (client, { market }) => {
-    const { listing } = (await client.editListing({ params: { id }, body })).body;
+    const change = (more: object) => client.editListing({ params: { id }, body: { ...about, ...more } });
+    const following = { folder: dataFolder(cli.env), onBytes: byteNotes(cli), signal: cli.interruption() };
+    const changed = goods === null ? await change({}) : await sendGoods({ client, ...following }, goods.file, change);
+    const { listing } = changed.body;
     return {
       lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inQuotes(listing.title)}`)],
       json: { market, listing, changed: names },

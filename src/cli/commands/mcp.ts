@@ -84,6 +84,7 @@ export function toolContextOf(cli: Cli): ToolContext {
     walletAddress: () => walletAddress(cli),
     callAsMerchant: (work) => asMerchantOf(cli, market, work),
     merchantHandle: async () => (await accountAt(cli, market)).content?.handle ?? '',
+    folder: dataFolder(env),
     goodsFolder: options.dir,
     sellFrom: options['sell-from'] ?? null,
     readGoods,

@@ -1,7 +1,10 @@
-import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
+import { dataFolder } from '../../agent/folders.ts';
+import type { GoodsFile } from '../../agent/goods/goods-file.ts';
+import { type SellGoodsOptions, sellGoods, tryListing } from '../../agent/sell-goods.ts';
 import { formatUsdc } from '../../contract/money.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
+import { byteNotes } from '../byte-notes.ts';
 import { chooseKeywords } from '../choose-keywords.ts';
 import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -18,11 +21,16 @@ async function sellPath(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const goods = await readGoods(positionals[0] ?? '', options['media-type']);
   const about = await bodyOf(cli, goods);
-  const body = { ...about, ...(await chooseKeywords(cli, goods.files, about)) };
+  const order = { body: { ...about, ...(await chooseKeywords(cli, goods.files, about)) }, file: goods.file };
   for (const note of goods.notes) cli.note(note);
   return callAsMerchant(cli, (client, { market }) =>
-    options['dry-run'] === true ? dryRun(client, market, body, goods) : payAndList(cli, client, market, body),
+    options['dry-run'] === true ? dryRun(cli, client, market, order) : payAndList(cli, client, market, order),
   );
+}
+
+interface Order {
+  body: Body;
+  file: GoodsFile;
 }
 
 async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
@@ -46,10 +54,11 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
   };
 }
 
-async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<CommandOutput> {
-  const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' } });
-  if (!('dry_run' in answer)) throw wrongUse(own`You already listed exactly this`);
-  const fee = answer.would_cost_usdc;
+async function dryRun(cli: Cli, client: Client, market: string, { body, file }: Order): Promise<CommandOutput> {
+  const bytes = file.source.size;
+  const following = { folder: dataFolder(cli.env), onBytes: byteNotes(cli), signal: cli.interruption() };
+  const { feeUsdc: fee, encoding } = await tryListing({ client, listing: body, file, ...following });
+  if (fee === null) throw wrongUse(own`You already listed exactly this`);
   return {
     lines: [
       `The market would accept it (${countText(bytes, 'byte')}). Nothing was paid or listed.`,
@@ -60,13 +69,13 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
       dry_run: true,
       would_cost_usdc: fee,
       bytes,
-      artifact_encoding: body.artifact_encoding,
+      artifact_encoding: encoding,
       keywords: body.keywords ?? [],
     },
   };
 }
 
-async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<CommandOutput> {
+async function payAndList(cli: Cli, client: Client, market: string, { body, file }: Order): Promise<CommandOutput> {
   const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
   // Detects an unreachable market before anything is signed, so that the error can say so.
@@ -75,6 +84,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
     ...session,
     client,
     listing: body,
+    file,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
   }).catch((error: unknown) => {
     throw toPaymentError(error, session.wallet);
@@ -102,7 +112,8 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
 
 export const sell: Command = {
   name: 'sell',
-  summary: 'lists a file, or a folder as one tar archive, and pays the fee under the policy; run again to resume',
+  summary:
+    'lists a file of any size, or a folder as one tar archive, and pays the fee under the policy; run again to resume',
   positionals: [{ name: 'PATH', required: true }],
   options: [
     'title',

@@ -7,6 +7,7 @@ import type { SpendBook } from '../../agent/spend-book.ts';
 import { verifyGoods } from '../../agent/verify-goods.ts';
 import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { type OwnWords, own } from '../../contract/own-words.ts';
+import { INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';
 
@@ -55,7 +56,8 @@ export const buy = localTool({
         tx_hash: goods.receipt?.tx_hash ?? null,
         ...(notVerified === null ? {} : { not_verified: notVerified }),
         verified: await checkPurchase(context, session.book, listing_id),
-        first_lines: await firstLines(path),
+        // Goods that are a file stay there.
+        first_lines: goods.bytes > INLINE_ARTIFACT_BYTES ? null : await firstLines(path),
       },
       untrusted: true,
     };

@@ -2,25 +2,37 @@ import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { refusedFile } from '../../agent/agent-error.ts';
-import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
+import type { GoodsFile } from '../../agent/goods/goods-file.ts';
+import { type SellGoodsOptions, sellGoods, tryListing } from '../../agent/sell-goods.ts';
 import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { KEYWORDS_SAY } from '../../contract/tool-arguments.ts';
-import { AISLES } from '../../contract/vocabulary.ts';
-import { localTool, PAYS } from '../local-tool.ts';
+import { UPLOAD_ID } from '../../contract/uploads.ts';
+import { AISLES, INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
+import { localTool, PAYS, type ToolCall } from '../local-tool.ts';
 import type { ToolAnswer, ToolContext } from '../tool-context.ts';
 
 const input = z.strictObject({
   title: z.string().min(3).max(120).describe('3 to 120 characters, public'),
   description: z.string().min(1).max(4_000).describe('what it is and who it helps, public'),
   price_usdc: z.number().min(0).max(10_000).describe('what buyers pay this wallet; it can never change'),
-  text: z.string().min(1).max(262_144).optional().describe('the goods as text; give this or path'),
+  text: z
+    .string()
+    .min(1)
+    .max(INLINE_ARTIFACT_BYTES)
+    .optional()
+    .describe('the goods as text; give this, path or artifact_upload'),
   path: z
     .string()
     .min(1)
     .max(4_096)
     .optional()
-    .describe('file or folder with the goods, inside the folder that the owner allowed'),
+    .describe('file or folder with the goods, of any size, inside the folder that the owner allowed'),
+  artifact_upload: z
+    .string()
+    .regex(UPLOAD_ID)
+    .optional()
+    .describe('the goods as the ID of a complete upload of this merchant; path uploads by itself'),
   preview: z.string().max(4_000).optional().describe('what anyone may read before buying'),
   aisle: z.enum(AISLES).optional().describe('the kind of goods'),
   tags: z.array(z.string().max(40)).max(8).optional().describe('up to 8 tags of a-z, 0-9 and -'),
@@ -33,12 +45,19 @@ const input = z.strictObject({
 type Args = z.output<typeof input>;
 type Body = SellGoodsOptions['listing'];
 
-async function goodsOf(context: ToolContext, { text, path, media_type }: Args) {
-  if ((text === undefined) === (path === undefined))
-    throw refusedFile(own`Give the goods either as text or as path`, undefined, 'wrong_use');
+interface Goods {
+  fields: Partial<Body>;
+  file?: GoodsFile;
+  notes: readonly string[];
+}
+
+async function goodsOf(context: ToolContext, { text, path, artifact_upload, media_type }: Args): Promise<Goods> {
+  if ([text, path, artifact_upload].filter((given) => given !== undefined).length !== 1)
+    throw refusedFile(own`Give the goods as one of text, path and artifact_upload`, undefined, 'wrong_use');
   if (path !== undefined) return await context.readGoods(await resolveInside(context, path), media_type);
   const type = media_type === undefined ? {} : { artifact_media_type: media_type };
-  return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
+  if (artifact_upload !== undefined) return { fields: { artifact_upload, ...type }, notes: [] };
+  return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8', ...type }, notes: [] };
 }
 
 /** Resolves a path inside the owner's folder. Otherwise a listing could talk a model into publishing any file of this machine. */
@@ -60,10 +79,16 @@ async function resolveInside({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: 
   );
 }
 
-async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; notes: readonly string[] }> {
+interface Order {
+  listing: Body;
+  file?: GoodsFile | undefined;
+  notes: readonly string[];
+}
+
+async function orderOf(context: ToolContext, args: Args): Promise<Order> {
   const { title, description, price_usdc, preview = '', aisle, tags, keywords, license } = args;
-  const { fields, notes } = await goodsOf(context, args);
-  const body = {
+  const { fields, file, notes } = await goodsOf(context, args);
+  const listing = {
     ...{ title, description, preview, price_usdc },
     ...(aisle === undefined ? {} : { aisle }),
     ...(tags === undefined ? {} : { tags }),
@@ -72,14 +97,15 @@ async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; n
     seller_wallet: await context.walletAddress(),
     ...fields,
   };
-  return { body, notes };
+  return { listing, file, notes };
 }
 
-async function dryRun(context: ToolContext, body: Body): Promise<ToolAnswer> {
-  const { body: answer } = await context.callAsMerchant((client) =>
-    client.createListing({ body, query: { dry_run: 'true' } }),
+async function dryRun(context: ToolContext, { listing, file }: Order, call: ToolCall): Promise<ToolAnswer> {
+  const { folder } = context;
+  const tried = await call.pay(({ onBytes, signal }) =>
+    context.callAsMerchant((client) => tryListing({ client, folder, listing, file, onBytes, signal })),
   );
-  const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
+  const fee = tried.feeUsdc ?? 0;
   return {
     said: [own`The market would accept it for a fee of ${fee} USDC. Nothing was listed or paid.`],
     data: { status: 'dry_run', would_cost_usdc: fee },
@@ -95,12 +121,13 @@ export const sell = localTool({
   input,
   hints: PAYS,
   run: async (context, args, call) => {
-    const { body, notes } = await bodyOf(context, args);
-    if (args.dry_run) return await dryRun(context, body);
+    const order = await orderOf(context, args);
+    const { listing, file, notes } = order;
+    if (args.dry_run) return await dryRun(context, order, call);
     const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
       context.callAsMerchant((client) =>
-        sellGoods({ ...session, ...paying, client, listing: body, maxFeeUsdc: args.max_fee_usdc }),
+        sellGoods({ ...session, ...paying, client, listing, file, maxFeeUsdc: args.max_fee_usdc }),
       ),
     );
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;

@@ -1,11 +1,11 @@
-import type { Delivery } from '../../contract/listings.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
+import type { DeliveredGoods } from '../goods/download.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
 import { commitmentOfListing, refuseOwnGoods, TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
-import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
+import { finishRun, type PaymentOptions, type PaymentRun, payAnewOf, type Terms } from './payment-run.ts';
 
 export interface BuyOptions extends PaymentOptions {
   listingId: number;
@@ -26,13 +26,14 @@ export interface BuyOptions extends PaymentOptions {
  * the network). Goods that the wallet already owns are collected without signing a payment. Otherwise it signs one payment and sends the
  * same proof until it is decided. Throws `TermsRefused` before signing anything that wasn't agreed to, `MarketError` if the market refuses,
  * `PaymentMayBeLost` if the market may have lost an earlier payment, and `PaymentUndecided` if waiting ends first. Keep the delivery's
- * `recovery_slip` with the receipt: passed as `recoverySlip`, it collects the goods again, even from a market that lost the purchase.
+ * `recovery_slip` with the receipt: passed as `recoverySlip`, it collects the goods again, even from a market that lost the purchase. Goods
+ * that are a file come as `download` instead of `artifact`: pass the delivery to `client.download`, which checks them.
  */
-export async function buy(options: BuyOptions): Promise<Delivery> {
+export async function buy(options: BuyOptions): Promise<DeliveredGoods> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
   const maxUnits = unitsOfUsdc(maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
-  const { done: delivery, run } = await runPaymentFlow<Delivery>({
+  const { done: delivery, run } = await runPaymentFlow<DeliveredGoods>({
     options,
     purpose: 'purchase',
     storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,
@@ -46,9 +47,10 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
       return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
     },
   });
-  await checkGoods(options, delivery, run.terms);
+  const checked = delivery.download === null ? delivery : await promisedFile(options, delivery, run);
+  if (checked === delivery) await checkGoods(options, delivery, run.terms);
   await finishRun(run);
-  return delivery;
+  return checked;
 }
 
 function collectsFirst({ collectFirst = 'always' }: BuyOptions, { expected, isNewerVersion }: Terms): boolean {
@@ -71,7 +73,21 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
   return { expected, artifactCommitment: commitment, isNewerVersion: listing.supersedes !== null };
 }
 
-async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {
+/** Adds what the download needs: the commitment from before the purchase, and the token that opened the payment. */
+async function promisedFile(
+  options: BuyOptions,
+  delivery: DeliveredGoods,
+  { terms, token }: PaymentRun<DeliveredGoods>,
+): Promise<DeliveredGoods> {
+  const isFree = terms.expected.amountUnits === 0n;
+  // Free goods may have changed since the terms were read.
+  const commitment = isFree ? (await readListing(options)).listing.artifact_commitment : terms.artifactCommitment;
+  if (delivery.listing_id !== options.listingId || commitment === null)
+    throw new ArtifactMismatch(delivery, commitment ?? '', 'goods of another listing');
+  return { ...delivery, artifact_commitment: commitment, ...(token === null ? {} : { delivery_token: token }) };
+}
+
+async function checkGoods(options: BuyOptions, delivery: DeliveredGoods, terms: Terms): Promise<void> {
   const actual = commitmentOf(delivery);
   if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;
   // Free goods may change between reading the listing and collecting them. Goods with a price can't.

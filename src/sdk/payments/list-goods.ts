@@ -4,6 +4,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { unitsOfUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../contract/vocabulary.ts';
+import type { Upload } from '../goods/upload.ts';
 import { TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
 import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
@@ -13,15 +14,18 @@ export type ListedGoods = Extract<ResultOf<Endpoints['createListing']>, { status
 export interface ListGoodsOptions extends FeeOptions {
   /** Body of `POST /api/listing`. Sending the same body again gives the same listing. */
   listing: BodyGiven<Endpoints['createListing']>;
+  /** Goods from `client.upload`, in place of `artifact`. The same bytes are the same listing, also after another upload of them. */
+  upload?: Pick<Upload, 'id' | 'sha256'>;
 }
 
 /** Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Retries like `buy`. */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
-  const { client, listing, signal } = options;
+  const { client, upload, signal } = options;
+  const listing = upload === undefined ? options.listing : { ...options.listing, artifact_upload: upload.id };
   const { done, run } = await runPaymentFlow<ListedGoods>({
     options,
     purpose: 'listing_fee',
-    storeKey: `${client.baseUrl} list ${bodyDigest(listing)}`,
+    storeKey: `${client.baseUrl} list ${bodyDigest({ ...listing, ...(upload === undefined ? {} : { artifact_upload: upload.sha256 }) })}`,
     listingId: null,
     readTerms: () => readFeeTerms(options),
     send: async ({ payment, recoverySlip }) => {

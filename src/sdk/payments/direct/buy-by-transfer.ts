@@ -1,8 +1,8 @@
-import type { Delivery } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
 import { own } from '../../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
+import type { DeliveredGoods } from '../../goods/download.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
 import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../payment-errors.ts';
 import { payAnewOf } from '../payment-run.ts';
@@ -27,14 +27,14 @@ export interface BuyByTransferOptions extends TransferOptions {
  * before anything is sent, `TransferMayBeSent` if a transfer may have been sent before, `TransferRefused` if the market refuses it, and
  * `TransferUndecided` if waiting ends first. Goods bought before are collected without paying.
  */
-export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {
+export async function buyByTransfer(options: BuyByTransferOptions): Promise<DeliveredGoods> {
   const { client, wallet, listingId, tipUsdc = 0, signal } = options;
   const [maxUnits, tipUnits] = [unitsOfUsdc(options.maxPriceUsdc), unitsOfUsdc(tipUsdc)];
   if (maxUnits === null || tipUnits === null) {
     throw new TypeError('maxPriceUsdc and tipUsdc must be numbers from 0 on with at most 6 decimals');
   }
   try {
-    const { done, run, saved } = await payByTransfer<Delivery>({
+    const { done, run, saved } = await payByTransfer<DeliveredGoods>({
       options,
       storeKey: `${client.baseUrl} buy by transfer ${listingId} ${wallet.address.toLowerCase()}`,
       tipUnits,
@@ -53,9 +53,9 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         throw new TypeError('the market ignored the transaction of the claim');
       },
     });
-    checkGoods(options, done, saved?.artifact_commitment ?? '');
+    const goods = checkGoods(options, done, saved?.artifact_commitment ?? '');
     reportTransfer(run, 'delivered');
-    return done;
+    return goods;
   } catch (error) {
     // Opening the intent failed, so nothing was sent. The merchant owns the goods, or gets them free as buyer of an older version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
@@ -86,20 +86,22 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
 }
 
 /** Collects goods that the merchant owns, without paying. */
-async function collectOwned(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
+async function collectOwned(options: BuyByTransferOptions, exists: MarketError): Promise<DeliveredGoods> {
   const { client, listingId, signal } = options;
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });
   if (answer.status !== 200) throw exists;
-  checkGoods(options, answer.body, commitmentOfListing(listing));
-  return answer.body;
+  return checkGoods(options, answer.body, commitmentOfListing(listing));
 }
 
-function checkGoods({ listingId }: BuyByTransferOptions, delivery: Delivery, commitment: string): void {
-  const actual = commitmentOf(delivery);
+/** Checks the goods. A file is checked by `client.download`, against the commitment that is added here. */
+function checkGoods({ listingId }: BuyByTransferOptions, delivery: DeliveredGoods, commitment: string): DeliveredGoods {
+  const isFile = delivery.download !== null;
+  const actual = isFile ? commitment : commitmentOf(delivery);
   if (delivery.listing_id !== listingId || actual !== commitment) {
     throw new ArtifactMismatch(delivery, commitment, actual);
   }
+  return isFile ? { ...delivery, artifact_commitment: commitment } : delivery;
 }
 
 async function readListing({ client, listingId, signal }: BuyByTransferOptions) {

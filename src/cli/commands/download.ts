@@ -1,0 +1,62 @@
+import { PolicyRefused } from '../../agent/agent-error.ts';
+import { buyGoods } from '../../agent/buy-goods.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
+import { own } from '../../contract/own-words.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
+import { CliError } from '../cli-error.ts';
+import { openWalletSession, toPaymentError } from '../open-wallet-session.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
+import { countText, foreignLine } from '../printable.ts';
+import { readId } from '../read-values.ts';
+import { buyerOf } from './buy.ts';
+
+async function downloadGoods(cli: Cli): Promise<CommandOutput> {
+  const { options, positionals } = cli;
+  const listingId = readId(positionals[0]);
+  const { market, key } = await buyerOf(cli);
+  const session = await openWalletSession(cli);
+  const { path, title, goods, alreadyHere, notVerified } = await buyGoods({
+    ...session,
+    client: cli.connect(market, key),
+    listingId,
+    // Nothing may be paid. Goods that the wallet or the key owns cost nothing, whatever their price.
+    maxPriceUsdc: 0,
+    outDir: options.dir,
+    outFile: options.to,
+  }).catch((error: unknown) => {
+    throw isNotBought(error) ? notBought(listingId) : toPaymentError(error, session.wallet);
+  });
+  const checked = notVerified === null ? 'They match the listing.' : `Not verified: ${notVerified}.`;
+  return {
+    lines: [
+      foreignLine(`${inQuotes(title)}: ${countText(goods.bytes, 'byte')}. ${checked}`),
+      foreignLine(`goods ${path}`),
+    ],
+    json: {
+      ...{ market, listing_id: listingId, title, path, bytes: goods.bytes, media_type: goods.media_type },
+      ...{ commitment: goods.commitment, already_here: alreadyHere, verified: notVerified === null },
+      receipt: goods.receipt,
+    },
+  };
+}
+
+function isNotBought(error: unknown): boolean {
+  return error instanceof PolicyRefused && error.parts.reason === 'above_max_price';
+}
+
+function notBought(listingId: number): CliError {
+  return new CliError('wrong_use', {
+    reason: 'no_purchase',
+    title: own`Neither this wallet nor this key bought listing ${listingId}, and it isn’t free. Nothing was paid`,
+    nextStep: own`Run openaisle buy ${listingId} --max USDC to buy it.`,
+  });
+}
+
+export const download: Command = {
+  name: 'download',
+  summary: 'saves goods that are bought already, or free; pays nothing, and continues where it was interrupted',
+  positionals: [{ name: 'ID', required: true }],
+  options: ['to', 'dir', 'wallet', ...MERCHANT_OPTIONS, 'market-calls-itself'],
+  examples: ['openaisle download 7', 'openaisle download 7 --to data.zip'],
+  run: downloadGoods,
+};
