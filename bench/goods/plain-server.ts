@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
-import { CHUNK_BYTES } from '../../src/market/goods/chunks.ts';
+import { CHUNK_BYTES } from '../../src/market/goods/chunk-store.ts';
 import { serveOrders } from '../child.ts';
 
 export interface PlainOrder {

@@ -1,8 +1,8 @@
 import { base62 } from '../../src/contract/base62.ts';
 import { UPLOAD_HOURS } from '../../src/contract/uploads.ts';
 import type { Market } from '../../src/market/context.ts';
-import { CHUNK_BYTES, placeChunk, storeNameOf } from '../../src/market/goods/chunks.ts';
-import { createDigester, createObject, fixDigest } from '../../src/market/goods/objects.ts';
+import { CHUNK_BYTES, placeChunk, storeNameOf } from '../../src/market/goods/chunk-store.ts';
+import { createDigester, createObject, fixDigest } from '../../src/market/goods/object-store.ts';
 import { addChunk, insertUpload, setHash, takeWriter } from '../../src/market/goods/uploads/store.ts';
 
 type Storing = Pick<Market, 'database' | 'clock' | 'random' | 'objectStore'>;

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Aisle, EventKind } from '../../src/contract/vocabulary.ts';
 import { SCOPE_KINDS } from '../../src/contract/vocabulary.ts';
-import type { StoredGoods } from '../../src/market/goods/objects.ts';
+import type { StoredGoods } from '../../src/market/goods/object-store.ts';
 import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
 import type { Database, Queryable } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Limits } from '../../src/contract/vocabulary.ts';
 import type { MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import { readObject } from '../../src/market/goods/chunks.ts';
+import { readObject } from '../../src/market/goods/chunk-store.ts';
 import { findUpload, type Upload } from '../../src/market/goods/uploads/store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Market } from '../../src/market/context.ts';
-import { readObject } from '../../src/market/goods/chunks.ts';
+import { readObject } from '../../src/market/goods/chunk-store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { newGoods } from './trade.ts';
 

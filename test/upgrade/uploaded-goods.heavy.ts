@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findStored } from '../../src/market/goods/objects.ts';
+import { findStored } from '../../src/market/goods/object-store.ts';
 import { listUpload } from '../../src/market/goods/uploads/store.ts';
 import { eraseGoods } from '../../src/market/moderation/erase-goods.ts';
 import { MIGRATIONS } from '../../src/market/prepare-database.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DOWNLOAD_PATH } from '../../src/contract/uploads.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { findStored } from '../../src/market/goods/objects.ts';
+import { findStored } from '../../src/market/goods/object-store.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';

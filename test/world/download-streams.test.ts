@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
-import { CHUNK_BYTES } from '../../src/market/goods/chunks.ts';
+import { CHUNK_BYTES } from '../../src/market/goods/chunk-store.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Member } from '../support/market-world.ts';
 import { seedPaidPurchase } from '../support/seed.ts';

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { CHUNK_BYTES } from '../../src/market/goods/chunks.ts';
+import { CHUNK_BYTES } from '../../src/market/goods/chunk-store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Member } from '../support/market-world.ts';
 import { openTestStore, type TestStore, testBucket } from '../support/open-test-store.ts';

@@ -7,8 +7,8 @@ import { openTestStore, type TestStore, testBucket } from '../../../test/support
 import { type S3Server, sendReply, startS3Server } from '../../../test/support/s3-server.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { CHUNK_BYTES, claimPlace, placeChunk, readObject, storeNameOf } from './chunks.ts';
-import { createObject, deleteObject, digestObject } from './objects.ts';
+import { CHUNK_BYTES, claimPlace, placeChunk, readObject, storeNameOf } from './chunk-store.ts';
+import { createObject, deleteObject, digestObject } from './object-store.ts';
 
 const BYTES = systemRandom.bytes(2 * CHUNK_BYTES + 12_345);
 const WHOLE = { from: 0, to: BYTES.length };

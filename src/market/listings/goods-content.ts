@@ -1,8 +1,8 @@
 import { INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import type { Market } from '../context.ts';
-import { readObject } from '../goods/chunks.ts';
-import type { StoredGoods } from '../goods/objects.ts';
+import { readObject } from '../goods/chunk-store.ts';
+import type { StoredGoods } from '../goods/object-store.ts';
 import { type Fingerprint, fingerprintOf } from './near/fingerprint.ts';
 
 /** Goods that were uploaded. Their bytes stay in their store. */

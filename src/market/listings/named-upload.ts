@@ -2,7 +2,7 @@ import { UPLOAD_HOURS } from '../../contract/uploads.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { findStored } from '../goods/objects.ts';
+import { findStored } from '../goods/object-store.ts';
 import { ensureComplete } from '../goods/uploads/complete-upload.ts';
 import {
   findUpload,

@@ -11,8 +11,8 @@ import { artifactOf, bytesOf, uploadedBody, uploadRow } from '../../../test/supp
 import { INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import type { Refusal } from '../../platform/refusal.ts';
-import { CHUNK_BYTES } from '../goods/chunks.ts';
-import { deleteObject } from '../goods/objects.ts';
+import { CHUNK_BYTES } from '../goods/chunk-store.ts';
+import { deleteObject } from '../goods/object-store.ts';
 import { endUpload } from '../goods/uploads/store.ts';
 import { LISTINGS_LOCK } from './add-listing.ts';
 import { countCredits } from './fees/store.ts';

@@ -8,7 +8,7 @@ import { type JsonValue, recordEvent } from '../events/record-event.ts';
 import { clearArtifact, findGoods, findUndecided, readNames } from '../goods/keeping/erasure-store.ts';
 import { deleteNames } from '../goods/keeping/prune-goods.ts';
 import { forgetDeletions } from '../goods/keeping/store.ts';
-import { deleteObject } from '../goods/objects.ts';
+import { deleteObject } from '../goods/object-store.ts';
 import { findHandleOrNull } from '../identity/store.ts';
 import { type ChangingListing, lockListing } from '../listings/changes/store.ts';
 import { judgeStep } from '../listings/listing-steps.ts';

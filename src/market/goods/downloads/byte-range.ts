@@ -1,4 +1,4 @@
-import type { ByteRange } from '../chunks.ts';
+import type { ByteRange } from '../chunk-store.ts';
 
 const SINGLE = /^bytes[ \t]*=[ \t]*(\d*)[ \t]*-[ \t]*(\d*)[ \t]*$/i;
 

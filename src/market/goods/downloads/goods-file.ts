@@ -1,6 +1,6 @@
 import type { SizedBytes } from '../../../contract/endpoint.ts';
 import type { Market } from '../../context.ts';
-import { type ByteRange, readObject } from '../chunks.ts';
+import { type ByteRange, readObject } from '../chunk-store.ts';
 import { reserveDownload, type Taker } from './download-quota.ts';
 
 type Sending = Pick<Market, 'config' | 'database' | 'clock' | 'log' | 'objectStore'>;

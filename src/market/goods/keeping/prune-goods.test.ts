@@ -10,8 +10,8 @@ import { seedUpload } from '../../../../test/support/seed-upload.ts';
 import { insertLoss } from '../../../platform/log-copy/store.ts';
 import type { Market } from '../../context.ts';
 import { createMetrics } from '../../create-metrics.ts';
-import { CHUNK_BYTES, readObject } from '../chunks.ts';
-import { createObject, deletionTime, findStored } from '../objects.ts';
+import { CHUNK_BYTES, readObject } from '../chunk-store.ts';
+import { createObject, deletionTime, findStored } from '../object-store.ts';
 import { addChunk, findUpload, holdUpload, listUpload, releaseUpload, takeWriter } from '../uploads/store.ts';
 import { createGoodsPruning, pruneGoods } from './prune-goods.ts';
 

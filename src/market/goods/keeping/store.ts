@@ -1,7 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import { deleteChunks } from '../chunks.ts';
-import { deleteObject, deletionTime } from '../objects.ts';
+import { deleteChunks } from '../chunk-store.ts';
+import { deleteObject, deletionTime } from '../object-store.ts';
 
 /** Ends uploads that nobody listed in time and no fee holds. Returns the objects that nothing refers to any more. Skips rows in use. */
 export async function endExpired(queryable: Queryable, now: Date, most: number): Promise<bigint[]> {

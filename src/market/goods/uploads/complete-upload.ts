@@ -1,6 +1,6 @@
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { type Digest, digestObject, fixDigest } from '../objects.ts';
+import { type Digest, digestObject, fixDigest } from '../object-store.ts';
 import { findUpload, setHash, type Upload } from './store.ts';
 
 export type CompleteUpload = Upload & { sha256: Buffer };

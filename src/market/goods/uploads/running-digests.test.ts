@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemRandom } from '../../../platform/random.ts';
-import { createDigester } from '../objects.ts';
+import { createDigester } from '../object-store.ts';
 import { createRunningDigests } from './running-digests.ts';
 
 const newDigester = () => createDigester({ random: systemRandom });

@@ -1,4 +1,4 @@
-import type { Digester } from '../objects.ts';
+import type { Digester } from '../object-store.ts';
 
 const MOST_KEPT = 256;
 

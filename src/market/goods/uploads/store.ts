@@ -1,7 +1,7 @@
 import sql, { empty } from 'sql-template-tag';
 import type { UploadState } from '../../../contract/uploads.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import { type ChunkPlace, claimPlace } from '../chunks.ts';
+import { type ChunkPlace, claimPlace } from '../chunk-store.ts';
 
 export interface Upload {
   id: string;

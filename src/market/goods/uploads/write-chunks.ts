@@ -1,7 +1,7 @@
 import { Refusal } from '../../../platform/refusal.ts';
 import type { SecretGuard } from '../../../platform/secrets.ts';
 import type { Market } from '../../context.ts';
-import { CHUNK_BYTES, placeChunk } from '../chunks.ts';
+import { CHUNK_BYTES, placeChunk } from '../chunk-store.ts';
 import { addChunk, type Upload } from './store.ts';
 
 /** An upload whose bytes are here and belong to nothing else. */

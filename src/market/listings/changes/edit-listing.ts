@@ -5,7 +5,7 @@ import { toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
-import { deleteObject } from '../../goods/objects.ts';
+import { deleteObject } from '../../goods/object-store.ts';
 import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { answerListing } from '../answer-listing.ts';

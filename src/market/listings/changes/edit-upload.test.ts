@@ -11,9 +11,10 @@ import { artifactOf, bytesOf, uploadRow } from '../../../../test/support/uploade
 import { endpoints } from '../../../contract/index.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { toHex } from '../../../platform/hex.ts';
+import type { ObjectStore } from '../../../platform/object-store.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { type ObjectStore, readObject } from '../../goods/chunks.ts';
+import { readObject } from '../../goods/chunk-store.ts';
 import { editListing } from './edit-listing.ts';
 
 const db = testDatabase();

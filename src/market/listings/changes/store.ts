@@ -4,7 +4,7 @@ import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
 import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
-import type { StoredGoods } from '../../goods/objects.ts';
+import type { StoredGoods } from '../../goods/object-store.ts';
 import { flagListing } from '../flag-text.ts';
 import { type GoodsContent, sizeOf } from '../goods-content.ts';
 import type { Goods } from '../read-goods.ts';

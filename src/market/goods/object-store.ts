@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
-import { deleteChunks, readObject } from './chunks.ts';
+import { deleteChunks, readObject } from './chunk-store.ts';
 
 /** Objects of the S3 store are deleted this long after the last reference to them, so that a restored database still finds them. */
 const DELETED_AFTER_MS = 30 * 86_400_000;

@@ -4,8 +4,6 @@ import type { ObjectStore } from '../../platform/object-store.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 
-export type { ObjectStore };
-
 /** Bytes of uploaded goods are stored and read in chunks of this size, except the last one of a request. */
 export const CHUNK_BYTES = 524_288;
 
