@@ -6,6 +6,8 @@ import type { Member } from '../support/market-world.ts';
 import { openTestStore, type TestStore, testBucket } from '../support/open-test-store.ts';
 import { type S3Server, sendReply, startS3Server } from '../support/s3-server.ts';
 import {
+  askTus,
+  checksumOf,
   createUpload,
   faultsOf,
   patchUpload,
@@ -99,6 +101,10 @@ test('an upload over a store that loses a part is never called whole', async () 
   );
   const lost = server.objects.get(name);
   server.objects.delete(name);
+  // Ends the running hash of this process, so that the bytes are read again for the hash, as after a restart.
+  const wrong = { 'upload-checksum': checksumOf(Buffer.from('other')) };
+  const rest = { key: owner.key, offset: 3 * CHUNK_BYTES, body: BYTES.subarray(3 * CHUNK_BYTES) };
+  expect((await patchUpload(stage, path, { ...rest, headers: wrong })).status).toBe(460);
   expect((await send(path, 3 * CHUNK_BYTES)).status).toBe(500);
   expect((await readUpload(stage, owner, path)).sha256).toBeNull();
   // Once the object is back, the upload completes.
@@ -109,4 +115,20 @@ test('an upload over a store that loses a part is never called whole', async () 
   );
   await expectWhole(path);
   expect(faultsOf(stage).some((line) => line.includes(`the S3 store has no object ${name}`))).toBe(true);
+});
+
+test('objects of a body with a wrong checksum are to be deleted at once, those of a right one are kept', async () => {
+  const path = await createUpload(stage, owner.key, BYTES.length);
+  const countDue = async (): Promise<number> =>
+    (await stage.db.database.rows(sql`select from goods_deletions where due_at <= now()`)).length;
+  const [before, dueBefore] = [await countLeft(), await countDue()];
+  const patchWith = (headers: Record<string, string>) =>
+    patchUpload(stage, path, { key: owner.key, offset: 0, body: BYTES, headers });
+  expect((await patchWith({ 'upload-checksum': checksumOf(Buffer.from('other')) })).status).toBe(460);
+  expect([await countDue(), await countLeft()]).toEqual([dueBefore + 6, before + 6]);
+  expect((await patchWith({ 'upload-checksum': checksumOf(BYTES) })).status).toBe(204);
+  await expectWhole(path);
+  expect(await countLeft()).toBe(before + 6);
+  expect((await askTus(stage.url, 'DELETE', path, { key: owner.key })).status).toBe(204);
+  expect(await countLeft()).toBe(before + 12);
 });

@@ -186,16 +186,16 @@ function addRoutes(
   routes: readonly Route[],
   answer: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
 ): void {
-  const add = (to: FastifyInstance, route: Route): void => {
+  const addRoute = (to: FastifyInstance, route: Route): void => {
     const { methods, path: url, bodyLimit, facts } = route;
     const handler = (request: FastifyRequest, reply: FastifyReply) => answer(route, request, reply);
     to.route({ method: methods, url, bodyLimit, config: { facts }, handler });
   };
-  for (const route of routes) if (!route.streamsBody) add(app, route);
+  for (const route of routes) if (!route.streamsBody) addRoute(app, route);
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, body, done) => done(null, body));
-    for (const route of routes) if (route.streamsBody) add(scope, route);
+    for (const route of routes) if (route.streamsBody) addRoute(scope, route);
   });
 }
 

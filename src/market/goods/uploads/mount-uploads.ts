@@ -26,18 +26,18 @@ type Act = (request: UploadRequest) => Promise<Outgoing>;
 export function mountUploads(options: UploadMountOptions): ExtraRoute[] {
   const optionsHeaders = describeTus(options.market.config.limits.artifact_bytes);
   const digests = createRunningDigests();
-  const mount = (method: ExtraRoute['method'], path: string, act: Act): ExtraRoute => ({
+  const mountRoute = (method: ExtraRoute['method'], path: string, act: Act): ExtraRoute => ({
     ...{ method, path, headers: TUS_HEADERS, optionsHeaders },
     ...(method === 'POST' || method === 'PATCH' ? { streamsBody: true } : {}),
     answer: (incoming) => answerUpload(options, (request) => act({ ...request, digests }), incoming),
   });
   const one = `${UPLOAD_PATH}/:id`;
   return [
-    mount('POST', UPLOAD_PATH, startUpload),
-    mount('HEAD', one, describeUpload),
-    mount('PATCH', one, appendUpload),
-    mount('DELETE', one, endUpload),
-    mount('POST', one, actInPlace),
+    mountRoute('POST', UPLOAD_PATH, startUpload),
+    mountRoute('HEAD', one, describeUpload),
+    mountRoute('PATCH', one, appendUpload),
+    mountRoute('DELETE', one, endUpload),
+    mountRoute('POST', one, actInPlace),
   ];
 }
 

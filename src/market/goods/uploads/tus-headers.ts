@@ -20,7 +20,7 @@ export function describeTus(largestBytes: number): Record<string, string> {
   };
 }
 
-function refuse(detail: string): Refusal {
+function refuseHeader(detail: string): Refusal {
   return new Refusal('upload_refused', { detail });
 }
 
@@ -33,10 +33,10 @@ export function checkVersion(headers: IncomingHttpHeaders): void {
 /** Reads the size of a new upload. */
 export function readUploadLength(headers: IncomingHttpHeaders): number {
   if (headers['upload-defer-length'] !== undefined || headers['upload-concat'] !== undefined) {
-    throw refuse('This market takes neither Upload-Defer-Length nor Upload-Concat: say Upload-Length.');
+    throw refuseHeader('This market takes neither Upload-Defer-Length nor Upload-Concat: say Upload-Length.');
   }
   const bytes = readBytes(headers, 'upload-length');
-  if (bytes === 0) throw refuse('Upload-Length is 0, and goods have at least one byte.');
+  if (bytes === 0) throw refuseHeader('Upload-Length is 0, and goods have at least one byte.');
   return bytes;
 }
 
@@ -51,7 +51,7 @@ function readBytes(headers: IncomingHttpHeaders, name: 'upload-length' | 'upload
   const text = headers[name];
   if (typeof text === 'string' && BYTES.test(text)) return Number(text);
   const shown = name === 'upload-length' ? 'Upload-Length' : 'Upload-Offset';
-  throw refuse(`${shown} must be given once, as a number of bytes.`);
+  throw refuseHeader(`${shown} must be given once, as a number of bytes.`);
 }
 
 /** Returns the announced length of a body, 0 if there is none, and null if it is sent in chunks. */
@@ -74,7 +74,7 @@ export function readChecksum(headers: IncomingHttpHeaders): Buffer | null {
   const text = headers['upload-checksum'];
   if (text === undefined) return null;
   const base64 = CHECKSUM.exec(String(text).trim())?.[1];
-  if (base64 === undefined) throw refuse('Upload-Checksum must be "sha256", a space and the hash in base64.');
+  if (base64 === undefined) throw refuseHeader('Upload-Checksum must be "sha256", a space and the hash in base64.');
   return Buffer.from(base64, 'base64');
 }
 
@@ -99,9 +99,9 @@ export function readMetadata(headers: IncomingHttpHeaders): UploadNames {
 }
 
 function metadataOf({ filename, mediaType }: UploadNames): string {
-  const pair = (key: string, value: string | null): string[] =>
+  const writePair = (key: string, value: string | null): string[] =>
     value === null ? [] : [`${key} ${Buffer.from(value).toString('base64')}`];
-  return [...pair('filename', filename), ...pair('filetype', mediaType)].join(',');
+  return [...writePair('filename', filename), ...writePair('filetype', mediaType)].join(',');
 }
 
 /** Returns the headers that describe an upload. */

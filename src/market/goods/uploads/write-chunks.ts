@@ -53,19 +53,19 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   let storing: Promise<void> = Promise.resolve();
   let failure: { error: unknown } | null = null;
 
-  const store = async (content: Buffer, start: number): Promise<void> => {
+  const storeChunk = async (content: Buffer, start: number): Promise<void> => {
     const place = await placeChunk(market, upload.store, content);
     const chunk = { upload, writer, start, bytes: content.length, place, acknowledged };
     if (!(await market.database.transaction((tx) => addChunk(tx, chunk)))) throw takenOver();
   };
-  const flush = async (): Promise<void> => {
+  const flushChunk = async (): Promise<void> => {
     const content = filling.subarray(0, filled);
     if (scan(content)) throw new Refusal('secret_in_payload');
     onChunk(content);
     await storing;
     if (failure !== null) throw failure.error;
     // Settled here, because nobody may be waiting when it fails.
-    storing = store(content, at).catch((error: unknown) => {
+    storing = storeChunk(content, at).catch((error: unknown) => {
       failure = { error };
     });
     at += filled;
@@ -82,11 +82,11 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
         filling.set(part, filled);
         filled += part.length;
         from += part.length;
-        if (filled === size) await flush();
+        if (filled === size) await flushChunk();
       }
     },
     end: async () => {
-      if (filled > 0) await flush();
+      if (filled > 0) await flushChunk();
       await storing;
       if (failure !== null) throw failure.error;
       return at;
