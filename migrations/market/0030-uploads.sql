@@ -36,7 +36,9 @@ create index goods_deletions_by_time on goods_deletions (due_at);
 
 alter table artifacts alter column content drop not null;
 alter table artifacts add column object_id bigint unique references goods_objects;
-alter table artifacts add constraint artifacts_one_place check (num_nonnulls(content, object_id) = 1) not valid;
+-- True once the operator erased the bytes, because they are unlawful.
+alter table artifacts add column erased boolean not null default false;
+alter table artifacts add constraint artifacts_one_place check (num_nonnulls(content, object_id) = case when erased then 0 else 1 end) not valid;
 
 -- Fingerprint of uploaded goods whose fee is under way. Goods in `body` need none, because their bytes are there.
 alter table pending_listings

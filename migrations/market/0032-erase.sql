@@ -7,10 +7,6 @@ create table erasures (
   erased_at timestamptz not null
 );
 
-alter table artifacts add column erased boolean not null default false;
-alter table artifacts drop constraint artifacts_one_place;
-alter table artifacts add constraint artifacts_one_place check (num_nonnulls(content, object_id) = case when erased then 0 else 1 end) not valid;
-
 -- Erased goods are never for sale: the listing is removed before, and stays removed.
 create function erasures_step() returns trigger language plpgsql as $$
 begin

@@ -15,10 +15,10 @@ export function byteNotes({ note, now }: Pick<Cli, 'note' | 'now'>): OnBytes {
     if (bytes < MEBIBYTE || (!isDone && now() - saidAt < EVERY_MS)) return;
     saidAt = now();
     const verb = way === 'upload' ? own`uploaded` : own`downloaded`;
-    note(own`${verb} ${mebibytes(done)} of ${mebibytes(bytes)} MiB (${Math.floor((done / bytes) * 100)} %)`);
+    note(own`${verb} ${toMebibytes(done)} of ${toMebibytes(bytes)} MiB (${Math.floor((done / bytes) * 100)} %)`);
   };
 }
 
-function mebibytes(bytes: number): number {
+function toMebibytes(bytes: number): number {
   return Math.round((bytes / MEBIBYTE) * 10) / 10;
 }

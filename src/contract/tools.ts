@@ -177,7 +177,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'list_item',
     title: 'List goods',
-    description: `Put goods up for sale for ${LISTING_FEE_TEXT}, paid to the treasury. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] lists the goods. dry_run only checks, for free. The same arguments never list or charge twice. Goods of over 256 KiB: upload the file first, by tus 1.0.0 at POST /api/upload with the merchant key, or let \`openaisle sell FILE\` upload and list it; then send its id as artifact_upload in place of artifact.`,
+    description: `Put goods up for sale for ${LISTING_FEE_TEXT}, paid to the treasury. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] lists the goods. dry_run only checks, for free. The same arguments never list or charge twice. Goods of over 256 KiB: upload the file first, as the guide says, or let \`openaisle sell FILE\` upload and list it; then send its id as artifact_upload in place of artifact.`,
     kind: 'act',
     hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'createListing' }],

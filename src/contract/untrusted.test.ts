@@ -16,6 +16,9 @@ const WRITTEN = new Set([
   'license',
   'artifact_media_type',
   'artifact_filename',
+  'filename',
+  'client_name',
+  'media_type',
   'body',
   'statement',
   'line',
@@ -65,7 +68,8 @@ function holdsText(field: JsonSchema): boolean {
     ({ type, items, enum: values, format }) =>
       values === undefined &&
       format === undefined &&
-      (type === 'string' || (type === 'array' && (items as JsonSchema | undefined)?.['type'] === 'string')),
+      ([type].flat().includes('string') ||
+        (type === 'array' && (items as JsonSchema | undefined)?.['type'] === 'string')),
   );
 }
 

@@ -27,7 +27,7 @@ const SLOW_MS = 300_000;
 const { treasury } = WORLD_ACCOUNTS;
 
 const seed = Number(process.env['OPENAISLE_SEED'] ?? systemRandom.int(1_000_000_000));
-console.log(`big goods: OPENAISLE_SEED=${seed}`);
+process.stdout.write(`big goods: OPENAISLE_SEED=${seed}\n`);
 
 /** Returns bytes that look random, so that nothing compresses or repeats. */
 function bytesOf(name: string, size = SIZE): Buffer {
@@ -185,7 +185,9 @@ describe('64 MiB over a connection that breaks 20 times each way', () => {
       await all;
       const above = Math.round((highest - idle) / MIB);
       const [before, since] = [started, idle].map((bytes) => Math.round(bytes / MIB));
-      console.log(`big goods: ${before} MiB at the start, ${since} idle, with eight transfers ${above} more`);
+      process.stdout.write(
+        `big goods: ${before} MiB at the start, ${since} idle, with eight transfers ${above} more\n`,
+      );
       expect(highest - idle).toBeLessThan(MOST_ABOVE_IDLE);
     },
     SLOW_MS,

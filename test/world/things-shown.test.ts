@@ -195,6 +195,7 @@ it('a purchase of one has a receipt in place of goods, and is a sale like others
       artifact_media_type: null,
       artifact_filename: null,
       artifact_salt: null,
+      download: null,
       collect: 'delivered',
       world_receipt: listing.world_receipt,
       newer_version: null,

@@ -83,7 +83,7 @@ export const requestErrors = {
     title: 'Too much data was sent',
     retry: 'after_fix',
     next_step:
-      'Send at most 64 KiB. Goods may be larger: a string artifact has up to 256 KiB, and larger goods are uploaded at /api/upload.',
+      'Send at most 64 KiB. Goods may be larger: a string artifact has up to 256 KiB, and larger goods are uploaded first.',
   },
   unsupported_media_type: {
     status: 415,

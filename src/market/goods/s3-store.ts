@@ -85,18 +85,18 @@ async function getObject(client: S3Client, name: string, { from, to }: { from: n
   const headers = { range: `bytes=${from}-${to - 1}` };
   const answer = await client.send({ method: 'GET', name, headers, answerBytes: to - from }).catch((error: unknown) => {
     if (isMissing(error)) throw new Error(`the S3 store has no object ${name}`, { cause: error });
-    if (error instanceof S3Failure && error.status === 416) throw damaged(name, 'it is too short');
+    if (error instanceof S3Failure && error.status === 416) throw damagedObject(name, 'it is too short');
     throw error;
   });
   const [, first, last, size] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(answer.headers['content-range'] ?? '') ?? [];
   // A store that ignores the header answers 200 with the whole object.
   if (answer.status !== 206 || Number(first) !== from || Number(last) !== to - 1)
-    throw damaged(name, 'the store answered with another range');
-  if (answer.body.length !== to - from) throw damaged(name, 'the store answered with another length');
+    throw damagedObject(name, 'the store answered with another range');
+  if (answer.body.length !== to - from) throw damagedObject(name, 'the store answered with another length');
   const hash = answer.headers[HASH_HEADER];
   // A copy of the bucket may have lost the header.
   const isComparable = hash !== undefined && from === 0 && Number(size) === to;
-  if (isComparable && hash !== sha256Of(answer.body)) throw damaged(name, 'its bytes have changed');
+  if (isComparable && hash !== sha256Of(answer.body)) throw damagedObject(name, 'its bytes have changed');
   return answer.body;
 }
 
@@ -111,7 +111,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof S3Failure && error.status === 404 && error.code !== 'NoSuchBucket';
 }
 
-function damaged(name: string, why: string): Error {
+function damagedObject(name: string, why: string): Error {
   return new Error(`the object ${name} of the S3 store is damaged: ${why}`);
 }
 
@@ -127,7 +127,7 @@ async function checkBucket(client: S3Client, { random, log }: StoreParts): Promi
   try {
     await explain('read', async () => {
       const read = await getObject(client, name, range);
-      if (!read.equals(bytes.subarray(range.from, range.to))) throw damaged(name, 'its bytes have changed');
+      if (!read.equals(bytes.subarray(range.from, range.to))) throw damagedObject(name, 'its bytes have changed');
     });
   } catch (error) {
     await deleteObject(client, name).catch(() => {});

@@ -225,7 +225,7 @@ const buying: readonly Sabotage[] = [
   bug(
     'paid-goods-are-exchanged',
     BUY,
-    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment)',
+    'if (isFixed && isVerified(record) && commitment !== kept.commitment)',
     'if (kept === undefined)',
     BUYS,
   ),

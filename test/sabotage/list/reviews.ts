@@ -81,8 +81,8 @@ export const REVIEWS: readonly Sabotage[] = [
   bug(
     'surplus-sells-twice',
     'src/market/purchases/complete-purchase.ts',
-    'if (!payment.surplus) await',
-    'await',
+    'if (payment.surplus) return;',
+    '',
     world('direct-claims'),
   ),
   bug(

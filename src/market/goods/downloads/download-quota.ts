@@ -46,7 +46,7 @@ export async function reserveDownload(
     for (const quota of quotasOf(market, goods)) reserved.push(await reserveParts(market, quota, kibOf(bytes)));
   } catch (error) {
     await end(0);
-    throw error instanceof Refusal ? explain(error, goods) : error;
+    throw error instanceof Refusal ? explainRefusal(error, goods) : error;
   }
   return { end };
 }
@@ -80,7 +80,7 @@ function openQuotasOf({ config }: Counting, listingId: bigint, clientNetwork: st
   return site === clientNetwork ? [own] : [own, quotaOf(site, limit * limits.networks_per_site)];
 }
 
-function explain({ reason, options }: Refusal, { taker }: TakenGoods): Refusal {
+function explainRefusal({ reason, options }: Refusal, { taker }: TakenGoods): Refusal {
   if ('clientNetwork' in taker) {
     const nextStep = 'Send a merchant key, which has a share of its own, or continue after the time in Retry-After.';
     return new Refusal(reason, { ...options, doNotPayAgain: false, nextStep });

@@ -59,7 +59,7 @@ export async function receiveBytes(receiving: Receiving): Promise<Received> {
     const received =
       hash === null
         ? await chunks.end()
-        : await acknowledge(receiving, { chunks, writer, sha256: isCut ? null : () => hash.digest() });
+        : await acknowledgeBody(receiving, { chunks, writer, sha256: isCut ? null : () => hash.digest() });
     const now = { ...upload, received };
     if (received < upload.bytes) {
       // The chunks of a body with a checksum that broke off are digested, but not kept.
@@ -123,7 +123,7 @@ interface StagedBody {
 }
 
 /** Acknowledges all chunks of a body at once if its checksum is right, else deletes them. Returns the upload's offset. */
-async function acknowledge({ market, upload, checksum }: Receiving, body: StagedBody): Promise<number> {
+async function acknowledgeBody({ market, upload, checksum }: Receiving, body: StagedBody): Promise<number> {
   const end = body.sha256 === null ? null : await body.chunks.end();
   await body.chunks.idle();
   const isRight = body.sha256 !== null && checksum !== null && timingSafeEqual(body.sha256(), checksum);

@@ -30,7 +30,7 @@ describe('what a 402 tells catalogs of paid services', () => {
         input: { properties: { method: { enum: ['POST'] }, body: { properties: { collect: { type: 'boolean' } } } } },
         output: {
           properties: {
-            example: { properties: { artifact: { type: 'string' }, purchase: { type: ['object', 'null'] } } },
+            example: { properties: { artifact: { type: ['string', 'null'] }, purchase: { type: ['object', 'null'] } } },
           },
         },
       },
