@@ -11,6 +11,7 @@ import {
   type World,
 } from '../support/market-world.ts';
 import { CLIENT_SHAPES, publishDocuments } from '../support/oauth-shapes.ts';
+import { seedUpload } from '../support/seed-upload.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 import { findByChallenge, openHosted, scopeToAsk } from '../world/oauth-hosted.ts';
 import { must, type Sites, startSites } from '../world/thing-stage.ts';
@@ -93,10 +94,17 @@ async function recordMarket(world: World): Promise<void> {
     200,
   );
   await must(world.ask('GET', `/api/me/listing/${listing}`, { key: seller.key }), 200);
+  await showUploads(scene);
   await changeListings(scene);
   await moderate(scene, listing);
   await connect(scene);
   await changeKeys(scene, codes);
+}
+
+async function showUploads({ world, seller }: Scene): Promise<void> {
+  const rows = Buffer.from('word,number\n'.repeat(10));
+  await seedUpload(world.running.market, seller.id, { bytes: rows, filename: 'words.csv', mediaType: 'text/csv' });
+  await must(world.ask('GET', '/api/upload', { key: seller.key }), 200);
 }
 
 async function openStore(world: World): Promise<{ seller: Member; codes: string[] }> {
