@@ -24,6 +24,8 @@ export interface MarketOrder {
   profileFolder: string | null;
   /** Limits that differ from those of the other benchmarks. */
   limits?: Readonly<Record<string, number>>;
+  /** Further settings of the market. */
+  settings?: Readonly<Record<string, string>>;
   signal: AbortSignal;
 }
 
@@ -70,6 +72,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       OPENAISLE_TREASURY: TREASURY,
       OPENAISLE_CATALOG_MEMORY_MB: String(order.catalogMemoryMb),
       OPENAISLE_LIMITS: JSON.stringify({ ...JSON.parse((await wideLimits(ROOT)).market), ...order.limits }),
+      ...order.settings,
       ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
     },
     stdio: ['ignore', log, log, 'ipc'],

@@ -97,6 +97,7 @@ async function prepare({ profile, megabytes }: Options, { begun, signal, tell }:
   const market = await startMarket({
     ...{ databaseUrl: postgres.url, pepperFile, rpcUrl: chain.url, workers: 1, catalogMemoryMb: CATALOG_MB },
     ...{ logFile: join(folder, 'market.log'), searchPath: '/api/shelves', profileFolder: profile, signal },
+    settings: storeSettings(),
     limits: { artifact_bytes: megabytes * MEGABYTE, goods_megabytes_total: 1_000_000, storage_reserve_megabytes: 0 },
   });
   begun.defer(() => market.stop());
@@ -110,6 +111,12 @@ async function prepare({ profile, megabytes }: Options, { begun, signal, tell }:
     plain: plainServer(url, 'chunks'),
     files: plainServer(url, 'files'),
   };
+}
+
+/** Returns the settings of an S3 store from this process's environment. Without them the market keeps the bytes in PostgreSQL. */
+function storeSettings(): Record<string, string> {
+  const settings = Object.entries(process.env).filter(([name]) => name.startsWith('OPENAISLE_S3_'));
+  return Object.fromEntries(settings.map(([name, value]) => [name, value ?? '']));
 }
 
 async function inTurn(

@@ -18,6 +18,7 @@ export const HELP = `Measures uploads and downloads of goods against a plain ser
   --profile    a CPU profile of the market
   --help       this text
 
+OPENAISLE_S3_* in the environment make the market keep the bytes in that S3 store; the plain server keeps to PostgreSQL.
 Progress goes to standard error. docs/performance.md says how to read the numbers.
 `;
 
