@@ -5,7 +5,7 @@ import { type Environment, systemEnvironment } from './environment.ts';
 import { MarketError, UnreadableAnswer } from './errors.ts';
 import type { Bytes } from './goods/byte-source.ts';
 import { type DeliveredGoods, type DownloadOptions, downloadGoods } from './goods/download.ts';
-import type { GoodsLink } from './goods/link.ts';
+import type { UploadLink } from './goods/link.ts';
 import { type Upload, type UploadOptions, uploadBytes } from './goods/upload.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
 import { createServerClock, type ServerClock } from './server-clock.ts';
@@ -55,9 +55,15 @@ export interface Client extends ClientOf<Endpoints> {
   download(goods: DeliveredGoods | number, options: DownloadOptions): Promise<DeliveredGoods>;
 }
 
+/** Parts of a client that a payment uses, so that a page that only buys can leave the rest out. */
+export type BuyingClient = Pick<
+  Client,
+  'baseUrl' | 'callsItself' | 'environment' | 'clock' | 'getListing' | 'buyListing'
+>;
+
 export function createClient(options: ClientOptions): Client {
   const client = createClientOf(endpoints, options);
-  const link: GoodsLink = {
+  const link: UploadLink = {
     ...{ baseUrl: client.baseUrl, callsItself: client.callsItself, environment: client.environment },
     ...{ key: options.key, timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS },
     listUploads: async (signal) => (await client.listUploads({ signal })).body.uploads,

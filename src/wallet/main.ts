@@ -1,5 +1,6 @@
 import { config } from 'zod';
-import { createClient } from '../sdk/client.ts';
+import { buyListing, getListing } from '../contract/listings.ts';
+import { createClientOf } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { payAndCollect } from './flow/pay.ts';
 import { resumeFlow, runUnderPurchaseLock } from './flow/resume.ts';
@@ -30,7 +31,8 @@ async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
   const scene: Scene = {
     ...{ offer, store, screen, lastRequest, now },
     locks: available.locks,
-    client: createClient({ baseUrl: location.origin, environment }),
+    // Without the other endpoints and uploads the script is much smaller.
+    client: createClientOf({ buyListing, getListing }, { baseUrl: location.origin, environment }),
     wallets: watchWallets(),
     ...{ connected: null, isHolding: false, hasEnded: false },
     resume: async (isAct = false) => {

@@ -89,6 +89,8 @@ export async function makeBundle(): Promise<Bundle> {
     platform: 'browser',
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     transform: { target: 'es2022' },
+    // Drops the endpoints that the page does not call. The contract only declares, so importing it does nothing.
+    treeshake: { moduleSideEffects: [{ test: /\/src\/contract\//, sideEffects: false }] },
   });
   try {
     const { output } = await bundle.generate({ format: 'iife', minify: true, comments: { legal: true } });

@@ -11,6 +11,9 @@ export interface GoodsLink {
   key: string | undefined;
   environment: Environment;
   timeoutMs: number;
+}
+
+export interface UploadLink extends GoodsLink {
   /** Lists the merchant's uploads. */
   listUploads(signal: AbortSignal | undefined): Promise<readonly UploadOut[]>;
 }

@@ -6,7 +6,7 @@ import { MarketError, UnreadableAnswer } from '../errors.ts';
 import { readRefusal } from '../read-answer.ts';
 import { type ByteSource, type Bytes, partsOf, readPart, sourceOf } from './byte-source.ts';
 import { checksumOf, createDigest, type Digest } from './digest.ts';
-import { type GoodsLink, sendRequest } from './link.ts';
+import { sendRequest, type UploadLink } from './link.ts';
 import { createPatience, type Patience, repeatUntilDone } from './patience.ts';
 
 export interface UploadOptions {
@@ -55,7 +55,7 @@ const LEAST_BYTES_PER_SECOND = 16_384;
 const TUS = { 'tus-resumable': '1.0.0' } as const;
 
 interface UploadRun {
-  link: GoodsLink;
+  link: UploadLink;
   source: ByteSource;
   options: UploadOptions;
   patience: Patience;
@@ -68,7 +68,7 @@ interface UploadRun {
  * Continues from the last stored byte after a broken connection, and gives up after ten failures in a row. Throws `MarketError`,
  * `UnreadableAnswer` and `UploadMismatch`; after each, the same call with `resume` continues.
  */
-export async function uploadBytes(link: GoodsLink, bytes: Bytes, options: UploadOptions): Promise<Upload> {
+export async function uploadBytes(link: UploadLink, bytes: Bytes, options: UploadOptions): Promise<Upload> {
   const source = sourceOf(bytes);
   if (source.size === 0) throw new TypeError('there are no bytes to upload');
   const patience = createPatience(link.environment, options.signal);

@@ -4,6 +4,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { unitsOfUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../contract/vocabulary.ts';
+import type { Client } from '../client.ts';
 import type { Upload } from '../goods/upload.ts';
 import { TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
@@ -42,6 +43,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
 
 /** Options of calls that list goods or a city thing. */
 export interface FeeOptions extends PaymentOptions {
+  client: Client;
   /** Highest fee to sign for, in USDC. Default: `LISTING_FEE_UNITS`. */
   maxFeeUsdc?: number;
   /** Required payee of the fee. Default: the treasury in the market's official facts. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { pendingAnswer } from '../../contract/listings.ts';
 import { type PaymentOut, paymentOut } from '../../contract/payments.ts';
-import type { Client, PaymentHeader } from '../client.ts';
+import type { BuyingClient, PaymentHeader } from '../client.ts';
 import { type AnyReason, isGatewayFault, MarketError, UnreadableAnswer } from '../errors.ts';
 import type { PaymentProof, Wallet } from './payment-proof.ts';
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
@@ -10,7 +10,7 @@ import type { CollectProof } from './sign-to-collect.ts';
 
 /** Options of every call that pays by x402. */
 export interface PaymentOptions {
-  client: Client;
+  client: BuyingClient;
   wallet: Wallet;
   /** Default: v2 if the market offers it, else v1. */
   x402Version?: X402Version;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NETWORK_NAMES } from '../../contract/vocabulary.ts';
-import type { Client } from '../client.ts';
+import type { BuyingClient } from '../client.ts';
 import { createMemoryStore, loadSaved } from '../saved.ts';
 import { paymentProof } from './payment-proof.ts';
 
@@ -36,10 +36,10 @@ export function createMemoryProofStore(): ProofStore {
   return createMemoryStore<SavedPayment>();
 }
 
-const memories = new WeakMap<Client, ProofStore>();
+const memories = new WeakMap<BuyingClient, ProofStore>();
 
 /** Returns the default store: in memory and one per client, so that calling again after an error resumes instead of signing again. */
-export function memoryOf(client: Client): ProofStore {
+export function memoryOf(client: BuyingClient): ProofStore {
   const store = memories.get(client) ?? createMemoryProofStore();
   memories.set(client, store);
   return store;

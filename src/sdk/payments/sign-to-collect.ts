@@ -2,7 +2,7 @@ import { bytesToHex } from 'viem';
 import { z } from 'zod';
 import { collectNonce } from '../../contract/collect-text.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import type { Client } from '../client.ts';
+import type { BuyingClient } from '../client.ts';
 import { MarketError } from '../errors.ts';
 import { type NamedMarket, nameToSignFor } from './market-name.ts';
 import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from './payment-proof.ts';
@@ -15,7 +15,7 @@ export interface CollectProof extends PaymentProof {
 }
 
 export interface Collecting {
-  client: Client;
+  client: BuyingClient;
   wallet: Wallet;
   listingId: number;
   expected: ExpectedPayment;

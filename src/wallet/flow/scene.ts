@@ -1,4 +1,4 @@
-import type { Client } from '../../sdk/client.ts';
+import type { BuyingClient } from '../../sdk/client.ts';
 import type { BuyOptions } from '../../sdk/payments/buy.ts';
 import type { Offer } from '../offer.ts';
 import type { Screen } from '../show/create-screen.ts';
@@ -11,7 +11,7 @@ export interface Scene {
   store: PurchaseStore;
   locks: LockManager;
   screen: Screen;
-  client: Client;
+  client: BuyingClient;
   wallets: WatchedWallets;
   now(): number;
   /** The last request to buy. If it only collects goods, the signature that it asks for moves no money. */

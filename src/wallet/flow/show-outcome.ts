@@ -1,5 +1,5 @@
-import type { Delivery } from '../../contract/listings.ts';
 import { type AnyReason, MarketError } from '../../sdk/errors.ts';
+import type { DeliveredGoods } from '../../sdk/goods/download.ts';
 import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { PaymentMayBeLost } from '../../sdk/payments/payment-errors.ts';
 import { beginRecord, type PurchaseRecord } from '../purchase-record.ts';
@@ -8,6 +8,7 @@ import type { Action } from '../show/view.ts';
 import type { Address } from '../wallet-provider.ts';
 import { formatClock } from '../wording.ts';
 import { explain, lacksFunds } from './explain.ts';
+import { offerFile } from './save-file.ts';
 import type { Allowed, Scene } from './scene.ts';
 
 /** Shows the error, and offers only next steps that cannot pay twice. */
@@ -90,8 +91,8 @@ export function maySignAnew(error: unknown): boolean {
   return !(error instanceof MarketError) || SIGN_AGAIN_REASONS.includes(error.reason);
 }
 
-/** Shows the goods, and stores what is needed to read them again. */
-export function showDelivery(scene: Scene, delivery: Delivery, computed = commitmentOf(delivery)): void {
+/** Shows the goods, and stores what is needed to read them again. `computed` is null for a file, which is checked while it is saved. */
+export function showDelivery(scene: Scene, delivery: DeliveredGoods, computed = computedFrom(delivery)): void {
   const { store, screen, offer, now } = scene;
   const previous = store.record() ?? beginRecord(null, now());
   const record = {
@@ -103,16 +104,26 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
     transfer: previous.transfer ?? transferOf(delivery),
     nothing_due: offer.units > 0n && delivery.receipt === null && previous.at.signed === undefined,
   };
-  const matches = computed === offer.artifact_commitment || (offer.units === 0n && delivery.listing_id === offer.id);
+  const isOffered = delivery.listing_id === offer.id;
+  const mayDiffer = offer.units === 0n || computed === null;
+  const matches = computed === offer.artifact_commitment || (mayDiffer && isOffered);
   // Wrong goods do not end the purchase, so its proof stays.
   if (matches) store.write(record);
   // Free goods may have been edited since the page was rendered, but the SDK has compared them with the current listing.
-  const published = offer.units === 0n && matches ? computed : offer.artifact_commitment;
-  screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forgetPurchase(scene) }, true);
+  const current = offer.units === 0n && matches ? (computed ?? delivery.artifact_commitment) : undefined;
+  const published = current ?? offer.artifact_commitment;
+  const forget = (): void => forgetPurchase(scene);
+  const view = { kind: 'goods' as const, delivery, record, published, computed, forget };
+  if (computed === null && isOffered) offerFile(scene, view);
+  else screen.show({ ...view, computed: computed ?? 'goods of another listing', file: null }, true);
+}
+
+function computedFrom(delivery: DeliveredGoods): string | null {
+  return delivery.download === null ? commitmentOf(delivery) : null;
 }
 
 /** Returns the receipt's transfer, because the page may have been closed when the transfer happened. */
-function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
+function transferOf({ receipt }: DeliveredGoods): PurchaseRecord['transfer'] {
   if (receipt === null) return null;
   const { tx_hash, block_number: block } = receipt;
   return { tx_hash, block, head_first: null, head: null };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isSafeLink, markedText, nameInvisibleCharacters } from '../wording.ts';
-import { safeFileName } from './show-goods.ts';
+import { safeFileName } from './file-name.ts';
 
 const point = (code: number): string => String.fromCodePoint(code);
 

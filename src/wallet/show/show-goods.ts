@@ -2,16 +2,17 @@ import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
 import { button, type Child, element, paragraph, renderVisibleText } from './element.ts';
+import { safeFileName } from './file-name.ts';
 import { type Piece, planMarkdown } from './plan-markdown.ts';
-import type { View } from './view.ts';
-
-type Goods = Extract<View, { kind: 'goods' }>;
+import { saveLink, showFile } from './show-file.ts';
+import type { GoodsView } from './view.ts';
 
 /** Shows the goods, and evidence that they are the promised ones. Their content is shown, never run. */
-export function showGoods({ delivery, record, published, computed, forget }: Goods): Child[] {
-  const matches = published === computed;
+export function showGoods(view: GoodsView): Child[] {
+  const { delivery, record, published, computed, forget } = view;
+  const isMismatch = computed !== null && published !== computed;
   return [
-    matches
+    !isMismatch
       ? null
       : element(
           'div',
@@ -20,8 +21,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
             'These are not the goods that the listing promised. Keep them: with their salt they prove it. Write to the support of this market.',
           ),
         ),
-    showArtifact(delivery),
-    element('div', { class: 'row' }, showDownload(delivery)),
+    ...(delivery.artifact === null ? showFile(view) : showText({ ...delivery, artifact: delivery.artifact })),
     ...showAttributes(delivery),
     element('h3', {}, 'Evidence'),
     element(
@@ -30,18 +30,18 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
       element('dt', {}, 'Promised'),
       element('dd', {}, element('code', { id: 'promised' }, published)),
       element('dt', {}, 'Computed here'),
-      element('dd', {}, element('code', { id: 'computed' }, computed)),
+      element('dd', {}, element('code', { id: 'computed' }, computed ?? 'not yet')),
       element('dt', {}, 'Salt'),
       element('dd', {}, element('code', {}, delivery.artifact_salt)),
       element('dt', {}, 'Commitment'),
       element(
         'dd',
-        { id: 'matches', class: matches ? 'verified' : 'mismatch' },
-        matches ? 'matches' : 'does not match',
+        { id: 'matches', class: computed === null ? 'quiet' : isMismatch ? 'mismatch' : 'verified' },
+        computed === null ? 'checked while the file is saved' : isMismatch ? 'does not match' : 'matches',
       ),
     ),
     // Without a match, offer no button that would delete the evidence of a broken promise.
-    ...(matches ? showForget(forget, record !== null && record.payer !== null) : []),
+    ...(isMismatch ? [] : showForget(forget, record !== null && record.payer !== null)),
   ];
 }
 
@@ -68,6 +68,12 @@ function showForget(forget: () => void, isPaid: boolean): Child[] {
   ];
 }
 
+type TextGoods = Delivery & { artifact: string };
+
+function showText(delivery: TextGoods): Child[] {
+  return [showArtifact(delivery), element('div', { class: 'row' }, showDownload(delivery))];
+}
+
 function isText({ artifact_media_type: type, artifact_encoding }: Delivery): boolean {
   return (
     artifact_encoding === 'utf-8' &&
@@ -75,7 +81,7 @@ function isText({ artifact_media_type: type, artifact_encoding }: Delivery): boo
   );
 }
 
-function showArtifact(delivery: Delivery): HTMLElement {
+function showArtifact(delivery: TextGoods): HTMLElement {
   if (!isText(delivery)) {
     return element(
       'p',
@@ -105,7 +111,7 @@ function showDownload(delivery: Delivery): HTMLElement {
   const name = safeFileName(delivery.artifact_filename, delivery.listing_id, delivery.artifact_media_type);
   const bytes = new Uint8Array(artifactBytes(delivery));
   const address = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }));
-  return element('a', { class: 'button', href: address, download: name, id: 'save' }, `Save ${name}`);
+  return saveLink(address, name);
 }
 
 /** Builds DOM nodes from parsed Markdown: elements by tag, and everything else as text. */
@@ -122,29 +128,4 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
       ? [element('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, made)]
       : [made];
   });
-}
-
-const LONGEST_NAME = 100;
-/** Windows treats these names as devices, with any extension. */
-const DEVICE_NAMES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
-
-const ENDINGS: Readonly<Record<string, string>> = {
-  'text/plain': 'txt',
-  'text/markdown': 'md',
-  'text/csv': 'csv',
-  'application/json': 'json',
-};
-
-/** Returns a file name that is safe on every system, based on the one that the merchant chose. */
-export function safeFileName(preferredName: string | null, listingId: number, mediaType: string): string {
-  const [type = ''] = mediaType.split(';');
-  const fallback = `openaisle-${listingId}.${ENDINGS[type] ?? 'bin'}`;
-  const plain = (preferredName ?? '')
-    .replaceAll(/[^A-Za-z0-9._ -]/g, '_')
-    .replaceAll(/\.{2,}/g, '.')
-    .replace(/^[. _-]+/, '')
-    .slice(0, LONGEST_NAME)
-    .replace(/[. ]+$/, '');
-  if (plain === '') return fallback;
-  return DEVICE_NAMES.test(plain) ? `file-${plain}` : plain;
 }

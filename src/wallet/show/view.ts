@@ -1,4 +1,4 @@
-import type { Delivery } from '../../contract/listings.ts';
+import type { DeliveredGoods } from '../../sdk/goods/download.ts';
 import type { Purpose, TypedMessage } from '../messages.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import type { Missing } from '../storage.ts';
@@ -18,6 +18,33 @@ export interface Trouble {
   money: string;
   todo: string;
   reason: string | null;
+}
+
+export type FileState =
+  | { kind: 'offered' }
+  | { kind: 'saving'; words: string }
+  /** `address` is that of bytes in memory. Null if they are on the disk. */
+  | { kind: 'saved'; address: string | null }
+  /** `mustCollect` is true if the permission to download has run out. */
+  | { kind: 'stopped'; words: string; mustCollect: boolean };
+
+export interface FileView {
+  state: FileState;
+  save(): void;
+  /** Collects the goods again. */
+  collect(): void;
+}
+
+export interface GoodsView {
+  kind: 'goods';
+  delivery: DeliveredGoods;
+  record: PurchaseRecord | null;
+  published: string;
+  /** Null for a file that is not saved yet. */
+  computed: string | null;
+  forget(): void;
+  /** Null for goods that came in the answer. */
+  file: FileView | null;
 }
 
 export type View =
@@ -49,14 +76,7 @@ export type View =
   | { kind: 'elsewhere'; record: PurchaseRecord | null }
   | { kind: 'trouble'; trouble: Trouble; actions: readonly Action[]; record: PurchaseRecord | null }
   | { kind: 'sign_to_read'; record: PurchaseRecord; sign(): void; forget(): void }
-  | {
-      kind: 'goods';
-      delivery: Delivery;
-      record: PurchaseRecord | null;
-      published: string;
-      computed: string;
-      forget(): void;
-    };
+  | GoodsView;
 
 export const UNSAFE_WORDS: Readonly<Record<Missing, string>> = {
   insecure: 'This page came over a connection that others can change on the way. Buying here would not be safe.',
@@ -87,7 +107,7 @@ export function titleOf(view: View): string {
     case 'sign_to_read':
       return 'Sign to read it again';
     case 'goods':
-      return view.published === view.computed ? 'Your goods' : 'Not what was promised';
+      return view.computed === null || view.published === view.computed ? 'Your goods' : 'Not what was promised';
   }
 }
 
