@@ -25,7 +25,7 @@ const CUT_EVERY = 3 * MIB;
 /** Above a market that has just transferred 64 MiB several times, so that it still holds memory which those transfers took. */
 const MOST_ABOVE_IDLE = 60 * MIB;
 /** Above a market that has stored 1 MiB. Mostly dead buffers, which V8 collects late: the live memory is measured in upload-memory.test.ts. */
-const MOST_ABOVE_START = 256 * MIB;
+const MOST_ABOVE_START = 200 * MIB;
 const SLOW_MS = 300_000;
 const { treasury } = WORLD_ACCOUNTS;
 
