@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { Limits } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
@@ -16,6 +17,9 @@ import { startTestFacilitator } from './facilitator.ts';
 import { freePort } from './free-port.ts';
 import { WIDE_BUDGETS } from './market-context.ts';
 import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Member } from './market-world.ts';
+
+/** Options of `node` in `npm start`. */
+const NODE_OPTIONS = packageJson.scripts.start.split(' ').filter((word) => word.startsWith('--'));
 
 export interface MarketProcess {
   url: string;
@@ -124,7 +128,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
 /** Starts a process that loads its code and waits. */
 async function spawnStandby(environment: Record<string, string>, running: Set<ChildProcess>) {
   const env = { ...environment, OPENAISLE_PORT: String(await freePort()) };
-  const child = spawn(process.execPath, ['test/support/market-standby.ts'], {
+  const child = spawn(process.execPath, [...NODE_OPTIONS, 'test/support/market-standby.ts'], {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
