@@ -18,6 +18,8 @@ export interface Fault {
   retryAfter?: number;
   /** Answers with all bytes, whatever range was asked for. */
   no_range?: true;
+  /** Answers 202 with JSON. */
+  accepted?: true;
 }
 
 export interface SeenGoodsRequest {
@@ -60,6 +62,7 @@ export async function startFaultyGoodsServer(
       if (fault.cut_answer === true) response.end = () => response.destroy();
       if (fault.cut_request === true) request.socket.destroy();
       else if (fault.refuse !== undefined) refuse(response, fault);
+      else if (fault.accepted === true) response.writeHead(202, { 'content-type': 'application/json' }).end('{}');
       else if (url.startsWith('/api/download/')) serveGoods(response, headers, state.goods, fault);
       else serveUpload({ seen, content, response, fault, uploads: state.uploads, address: addressOf() });
     });

@@ -84,6 +84,13 @@ test('continues after every cut from the first missing byte, and pauses between'
   expect(Math.max(...time.slept)).toBeLessThanOrEqual(30);
 });
 
+test('takes no other answer for the goods, not even one of success', async () => {
+  const { client, goods } = await connect(() => ({ accepted: true }));
+  const { to, all } = gather();
+  await expect(client.download(goods, { to })).rejects.toMatchObject({ name: 'UnreadableAnswer', status: 202 });
+  expect(all().length).toBe(0);
+});
+
 test('skips what has come if the answer has no range, and resumes behind bytes of an earlier call', async () => {
   const { client, goods, content } = await connect((_, index) =>
     index === 0 ? { cut_after: 70_000 } : { no_range: true },

@@ -151,6 +151,8 @@ function mustBeNext({ received, bytes, goods, commitment }: DownloadRun, respons
     if (Number(from) === received && Number(total) === bytes) return 0;
     throw new UnreadableAnswer('unexpected', own`the answer is another range of the goods`, { status, headers });
   }
+  // A payment that is undecided again, after the market lost its record, is answered with JSON and 202.
+  if (status !== 200) throw new UnreadableAnswer('unexpected', own`the answer is not the goods`, { status, headers });
   // The market answers with all bytes if the goods are no longer those that began to arrive.
   const tag = headers.get('etag');
   if (received > 0 && tag !== null && tag !== `"${commitment}"`)
