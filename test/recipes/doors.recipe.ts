@@ -101,8 +101,8 @@ const identityEndpoint = z.object(`,
       copy.replace('test/support/sample-requests.ts', ['    getHelp: {},', '    getHelp: {},\n    getAisles: {},']),
     (copy) =>
       copy.replace('src/market/pages/documents/changes.ts', [
-        "    endpoints: ['getOwnListing', 'removeText'],\n",
-        "    endpoints: ['getOwnListing', 'removeText', 'getAisles'],\n",
+        "    endpoints: ['getOwnListing', 'removeText', 'listUploads'],\n",
+        "    endpoints: ['getOwnListing', 'removeText', 'listUploads', 'getAisles'],\n",
       ]),
   ],
   forgotten: {
