@@ -180,6 +180,9 @@ export interface SecretGuard {
   maskValue(value: unknown, kept?: readonly string[]): unknown;
 }
 
+/** Matches what follows the prefix of every secret. Bytes can repeat a prefix many thousand times. */
+const KIND_AHEAD = /^(?:sk|dt|dl|rc|pc)_/i;
+
 /** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
@@ -195,7 +198,8 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const inBytes = (bytes: Buffer): boolean =>
     beginnings.some((beginning) => {
       for (let at = bytes.indexOf(beginning); at >= 0; at = bytes.indexOf(beginning, at + beginning.length)) {
-        if (isIn(bytes.toString('latin1', at, at + longest))) return true;
+        const kind = bytes.toString('latin1', at + beginning.length, at + beginning.length + 3);
+        if (KIND_AHEAD.test(kind) && isIn(bytes.toString('latin1', at, at + longest))) return true;
       }
       return false;
     });

@@ -232,6 +232,9 @@ describe('a market that was killed', () => {
     });
     const whole = await readUpload(stage, owner, path);
     expect([whole.received, whole.sha256]).toEqual([body.length, null]);
+    // A client asks with HEAD until the market names the hash.
+    expect((await askTus(stage.url, 'HEAD', path, { key: owner.key })).status).toBe(200);
+    expect((await readUpload(stage, owner, path)).sha256?.toString('hex')).toBe(sha256Of(body));
     const [one, other] = await Promise.all([
       ensureComplete(stage.running.market, whole),
       ensureComplete(stage.running.market, whole),

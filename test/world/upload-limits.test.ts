@@ -84,7 +84,8 @@ test('megabytes are counted by network, and by merchant for one that has paid a 
 
 test('beyond the bytes that the market keeps nothing more is begun, and reads go on', async () => {
   const stage = await open({ limits: { goods_megabytes_total: 1 } });
-  const { key } = await stage.join('owner');
+  const { id, key } = await stage.join('owner');
+  await seedListing(stage.db.database, id, { feeId: await seedFee(stage.db.database, id) });
   const path = await createUpload(stage, key, 900_000);
   const answer = await create(stage, key, 200_000);
   expect(answer.body).toMatchObject({ reason: 'storage_full', do_not_pay_again: false, retry_after_seconds: 300 });
@@ -93,6 +94,17 @@ test('beyond the bytes that the market keeps nothing more is begun, and reads go
   expect((await fetch(`${stage.url}/api/events`)).status).toBe(200);
   await askTus(stage.url, 'DELETE', path, { key });
   expect((await create(stage, key, 200_000)).status).toBe(201);
+});
+
+test('merchants without a paid fee never stage more than a tenth of all bytes together', async () => {
+  const stage = await open({ limits: { goods_megabytes_total: 1 } });
+  const seller = await stage.join('seller');
+  await seedListing(stage.db.database, seller.id, { feeId: await seedFee(stage.db.database, seller.id) });
+  const [one, two] = [await stage.join('one'), await stage.join('two')];
+  expect((await create(stage, one.key, 60_000)).status).toBe(201);
+  expect(reasonOf(await create(stage, two.key, 60_000))).toEqual([503, 'storage_full']);
+  expect((await create(stage, two.key, 30_000)).status).toBe(201);
+  expect((await create(stage, seller.key, 500_000)).status).toBe(201);
 });
 
 test('the reserve of the disk is kept, where the database is on it', async () => {

@@ -89,7 +89,8 @@ async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: R
 }
 
 function nextStepUnspent({ subject }: ListRequest, reason: Reason, hasCredit: boolean): string {
-  if (reason === 'city_unavailable') return 'Send the same request again, with the same payment. Do not pay again.';
+  if (reason === 'city_unavailable' || reason === 'unavailable')
+    return 'Send the same request again, with the same payment. Do not pay again.';
   if (reason === 'upload_ended') return UPLOAD_AGAIN;
   return hasCredit
     ? 'A fee that was paid is unspent and pays for the next listing. Mend what detail names. Do not pay again.'

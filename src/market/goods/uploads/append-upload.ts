@@ -27,6 +27,7 @@ export async function appendUpload(request: UploadRequest): Promise<Outgoing> {
   const { headers } = incoming;
   checkUploadType(headers);
   const offset = readUploadOffset(headers);
+  request.budget.takeRead(merchant);
   const upload = await findHere(request);
   if (offset !== upload.received) throw otherOffset(upload);
   const missing = upload.bytes - offset;

@@ -18,7 +18,23 @@ export async function ensureComplete(market: Storing, upload: Upload): Promise<C
   if (received < bytes) {
     throw new Refusal('upload_unfinished', { detail: `The upload has ${received} of ${bytes} bytes.` });
   }
-  return await storeDigest(market, { ...upload, objectId }, await digestOf(market, { ...upload, objectId }));
+  const held = { ...upload, objectId };
+  return await storeDigest(market, held, await digestOnce(market, held));
+}
+
+/** Digests that are being computed. Requests for the same upload share one, because reading all bytes takes long. */
+const computing = new WeakMap<Storing['database'], Map<bigint, Promise<Digest>>>();
+
+async function digestOnce(market: Storing, upload: Held): Promise<Digest> {
+  const ofDatabase = computing.get(market.database) ?? new Map<bigint, Promise<Digest>>();
+  computing.set(market.database, ofDatabase);
+  const digest = ofDatabase.get(upload.objectId) ?? digestOf(market, upload);
+  ofDatabase.set(upload.objectId, digest);
+  try {
+    return await digest;
+  } finally {
+    ofDatabase.delete(upload.objectId);
+  }
 }
 
 type Held = Upload & { objectId: bigint };

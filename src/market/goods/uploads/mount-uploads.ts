@@ -4,6 +4,7 @@ import type { ExtraRoute, InternalRequests } from '../../../platform/http/server
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { appendUpload, type UploadRequest } from './append-upload.ts';
+import { ensureComplete } from './complete-upload.ts';
 import { findHere } from './find-here.ts';
 import { deleteUpload } from './receive-bytes.ts';
 import { createRunningDigests } from './running-digests.ts';
@@ -56,11 +57,13 @@ async function answerUpload(
   }
 }
 
-/** Says where an upload stands (tus HEAD). */
+/** Says where an upload stands (tus HEAD). Hashes one whose hash was lost with its process, because clients wait for the hash. */
 async function describeUpload(request: UploadRequest): Promise<Outgoing> {
+  const { market } = request;
   request.budget.takeRead(request.merchant);
   const upload = await findHere(request);
-  return { status: 200, headers: headersOf(upload, request.market.clock.now()), body: '' };
+  if (upload.received === upload.bytes && upload.sha256 === null) await ensureComplete(market, upload);
+  return { status: 200, headers: headersOf(upload, market.clock.now()), body: '' };
 }
 
 /** Deletes an upload that nothing holds (tus termination). */

@@ -35,10 +35,13 @@ export async function startUpload(request: UploadRequest): Promise<Outgoing> {
     });
   }
   const names = readMetadata(headers);
-  if (names.filename !== null && guard.inText(names.filename)) throw new Refusal('secret_in_payload');
+  if ([names.filename, names.mediaType].some((name) => name !== null && guard.inText(name))) {
+    throw new Refusal('secret_in_payload');
+  }
   const announced = readBodyLength(headers) ?? bytes;
   if (announced > 0) checkUploadType(headers);
-  await checkTotal(market, bytes);
+  request.budget.takeRead(merchant);
+  await checkTotal(market, { merchantId: merchant.id, bytes });
   await checkDisk(market, bytes);
   const reserved = await request.budget.take({ merchant, clientNetwork: incoming.clientNetwork }, announced);
   const counted = { ...request, announced, reserved };

@@ -107,6 +107,15 @@ export async function readGoodsBytes(queryable: Queryable): Promise<number> {
   return Number(row.bytes);
 }
 
+/** Returns the bytes of all uploads not listed yet whose merchants have paid no fee. */
+export async function readNewcomerBytes(queryable: Queryable): Promise<number> {
+  const row = await queryable.one<{ bytes: bigint }>(
+    sql`select coalesce(sum(u.bytes), 0)::bigint as bytes from uploads u
+      where u.ended_at is null and not exists (select from listings l where l.merchant_id = u.merchant_id and l.fee_id is not null)`,
+  );
+  return Number(row.bytes);
+}
+
 /** Returns true if the merchant has a listing whose fee it paid, which is recorded once the fee is final. */
 export async function hasPaidFee(queryable: Queryable, merchantId: bigint): Promise<boolean> {
   const row = await queryable.one<{ has: boolean }>(

@@ -8,7 +8,7 @@ import type { Market, Merchant } from '../../context.ts';
 import type { Budgets } from '../../limits/budgets.ts';
 import { MOUNT_MS } from '../../limits/limit-requests.ts';
 import { mostStagedBytes } from './list-uploads.ts';
-import { hasPaidFee, readGoodsBytes, readStaged } from './store.ts';
+import { hasPaidFee, readGoodsBytes, readNewcomerBytes, readStaged } from './store.ts';
 
 const MEGABYTE = 1_000_000;
 /** Each request counts as so many bytes at least, because its rows and its checks cost as much. */
@@ -66,11 +66,21 @@ function storageFull(detail: string): Refusal {
   return new Refusal('storage_full', { detail, retryAfterSeconds: RETRY_SECONDS });
 }
 
+/** Part of the bytes in all that merchants who have paid no fee may have staged together, so that they never keep the others out. */
+const NEWCOMER_PART = 0.1;
+
 /** Refuses an upload beyond the bytes that the market keeps in all. */
-export async function checkTotal({ config, database }: Pick<Market, 'config' | 'database'>, bytes: number) {
+export async function checkTotal(
+  { config, database }: Pick<Market, 'config' | 'database'>,
+  { merchantId, bytes }: { merchantId: bigint; bytes: number },
+): Promise<void> {
   const most = config.limits.goods_megabytes_total * MEGABYTE;
   if ((await readGoodsBytes(database)) + bytes > most) {
     throw storageFull(`The market keeps at most ${most} bytes of uploaded goods, and these would be more.`);
+  }
+  if (await hasPaidFee(database, merchantId)) return;
+  if ((await readNewcomerBytes(database)) + bytes > most * NEWCOMER_PART) {
+    throw storageFull('Merchants who have paid no listing fee yet have staged as much as they may together.');
   }
 }
 

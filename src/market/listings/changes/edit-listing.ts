@@ -83,19 +83,19 @@ async function readEdit(market: Market, call: EditCall): Promise<Edit> {
 
 async function readKnown(market: Market, id: bigint): Promise<UploadedGoods | null> {
   const { content } = await readEditConditions(market.database, id);
-  if (Buffer.isBuffer(content) || !isInlineSize(content.bytes)) return null;
+  if (content === null || Buffer.isBuffer(content) || !isInlineSize(content.bytes)) return null;
   try {
     return { ...content, uploadId: null, inline: await readInline(market, content) };
   } catch (error) {
     // Another edit deletes the bytes that it replaces.
     const { content: current } = await readEditConditions(market.database, id);
-    if (!Buffer.isBuffer(current) && current.objectId === content.objectId) throw error;
+    if (current !== null && !Buffer.isBuffer(current) && current.objectId === content.objectId) throw error;
     return null;
   }
 }
 
 /** Adds the bytes that were read before to goods that are compared by them. */
-function contentOf(content: EditConditions['content'], known: UploadedGoods | null): GoodsContent {
+function contentOf(content: NonNullable<EditConditions['content']>, known: UploadedGoods | null): GoodsContent {
   if (Buffer.isBuffer(content)) return content;
   if (!isInlineSize(content.bytes)) return { ...content, uploadId: null, inline: null };
   if (known?.objectId === content.objectId) return known;
@@ -125,6 +125,7 @@ async function planEdit(
   if (listing.goods === null)
     throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
+  if (content === null) throw refuseFields('listing_closed', fields, 'the goods were erased');
   const before = { ...listing.goods, content: contentOf(content, known) };
   const goods = editedGoods(before, body, { limits: market.config.limits, named });
   if (isRefused(judgeStep(listing, 'edit')))

@@ -67,8 +67,8 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
 }
 
 export interface EditConditions {
-  /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts and the merchant's own history. */
-  content: Buffer | StoredGoods;
+  /** The hidden goods, to compare the edit with; null if they were erased. They leave the market only through deliver.ts and the merchant's own history. */
+  content: Buffer | StoredGoods | null;
   purchased: boolean;
   /** Whether money may be on its way. Attempts not submitted yet do not count, because the edit stops them; nor do payments in review. */
   pending: boolean;
@@ -86,11 +86,11 @@ export async function readEditConditions(queryable: Queryable, id: bigint): Prom
   return { content: content ?? storedOf(object), purchased, pending };
 }
 
-type ObjectRow = Omit<StoredGoods, 'objectId' | 'bytes'> & { object_id: bigint; bytes: bigint };
+type ObjectRow = Omit<StoredGoods, 'objectId' | 'bytes'> & { object_id: bigint | null; bytes: bigint };
 type ConditionsRow = Omit<EditConditions, 'content'> & { content: Buffer | null } & ObjectRow;
 
-function storedOf({ object_id, bytes, sha256, salt, commitment }: ObjectRow): StoredGoods {
-  return { objectId: object_id, bytes: Number(bytes), sha256, salt, commitment };
+function storedOf({ object_id, bytes, sha256, salt, commitment }: ObjectRow): StoredGoods | null {
+  return object_id === null ? null : { objectId: object_id, bytes: Number(bytes), sha256, salt, commitment };
 }
 
 export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
