@@ -287,6 +287,10 @@ export const delivery = z
     delivery_token: z.string().optional(),
     next_step: z.string().optional().describe('how to get goods that are a file'),
   })
+  .refine(({ artifact, download }) => (artifact === null) !== (download === null), {
+    path: ['artifact'],
+    message: 'the goods are either in artifact or a file',
+  })
   .meta({ id: 'Delivery' });
 export type Delivery = z.output<typeof delivery>;
 

@@ -7,6 +7,10 @@ import { createClient } from './client.ts';
 import { MarketError, type ReadProblem, UnreadableAnswer } from './errors.ts';
 
 const KEY = 'aisle_sk_not-a-real-key';
+const FILE: NonNullable<Delivery['download']> = {
+  ...{ url: 'https://market.example/api/download/7', bytes: 9, media_type: 'application/zip', filename: null },
+  ...{ sha256: `0x${'00'.repeat(32)}`, download_token: null, expires_at: null },
+};
 let market: ScriptedMarket | undefined;
 afterEach(async () => {
   await market?.[Symbol.asyncDispose]();
@@ -124,6 +128,8 @@ test.each<[string, Reply, Record<string, unknown>]>([
   ['JSON that is no problem', { status: 503, body: { message: 'no' } }, { why: 'not_a_problem', status: 503 }],
   ['a problem of another status', { status: 402, body: problem('not_found') }, { why: 'not_a_problem' }],
   ['a success in another shape', { status: 200, body: { listing_id: 7 } }, { why: 'unexpected', status: 200 }],
+  ['goods that are neither here nor a file', deliveryAnswer(7, { artifact: null }), { why: 'unexpected', status: 200 }],
+  ['goods that are both here and a file', deliveryAnswer(7, { download: FILE }), { why: 'unexpected', status: 200 }],
   ['an undescribed success', { status: 204 }, { why: 'not_json' }],
   ['a cut connection', 'cut', { why: 'no_answer', status: null }],
 ])('%s says that nothing is known, never that nothing was paid', async (_, reply, expected) => {

@@ -64,8 +64,8 @@ export type BuyingClient = Pick<
 export function createClient(options: ClientOptions): Client {
   const client = createClientOf(endpoints, options);
   const link: UploadLink = {
-    ...{ baseUrl: client.baseUrl, callsItself: client.callsItself, environment: client.environment },
-    ...{ key: options.key, timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS },
+    ...{ baseUrl: client.baseUrl, environment: client.environment, key: options.key },
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     listUploads: async (signal) => (await client.listUploads({ signal })).body.uploads,
   };
   return {

@@ -6,7 +6,8 @@ import { problem } from './market-answers.ts';
 
 /**
  * `cut_request`: the connection ends before the request was read. `cut_answer`: the request counts, its answer is lost. `cut_after`: an
- * answer ends after that many bytes. `wrong_byte`: one bit of the goods is turned. `wrong_offset`: the answer names another offset.
+ * answer ends after that many bytes. `wrong_byte`: one bit of the goods is turned. `wrong_offset`: the answer names another offset. `page`:
+ * this text with status 200, or 206 where a range was asked for, in place of the goods; with `type` and `tag` (empty: without it).
  */
 export interface Fault {
   cut_request?: true;
@@ -20,6 +21,9 @@ export interface Fault {
   no_range?: true;
   /** Answers 202 with JSON. */
   accepted?: true;
+  page?: string;
+  type?: string;
+  tag?: string;
 }
 
 export interface SeenGoodsRequest {
@@ -63,6 +67,7 @@ export async function startFaultyGoodsServer(
       if (fault.cut_request === true) request.socket.destroy();
       else if (fault.refuse !== undefined) refuse(response, fault);
       else if (fault.accepted === true) response.writeHead(202, { 'content-type': 'application/json' }).end('{}');
+      else if (fault.page !== undefined) servePage(response, headers, fault);
       else if (url.startsWith('/api/download/')) serveGoods(response, headers, state.goods, fault);
       else serveUpload({ seen, content, response, fault, uploads: state.uploads, address: addressOf() });
     });
@@ -163,6 +168,20 @@ function storePart({ seen, content, response }: UploadCall, found: Stored): bool
     row.sha256 = `0x${createHash('sha256').update(found.content).digest('hex')}`;
   }
   return true;
+}
+
+function servePage(
+  response: ServerResponse,
+  { range }: IncomingMessage['headers'],
+  { page = '', type = 'application/octet-stream', tag = '' }: Fault,
+): void {
+  const [, from] = /^bytes=(\d+)-$/.exec(range ?? '') ?? [];
+  response.writeHead(from === undefined ? 200 : 206, {
+    ...(type === '' ? {} : { 'content-type': type }),
+    ...(tag === '' ? {} : { etag: tag }),
+    ...(from === undefined ? {} : { 'content-range': `bytes ${from}-${Number(from) + page.length - 1}/3145733` }),
+  });
+  response.end(page);
 }
 
 function serveGoods(

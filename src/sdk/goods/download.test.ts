@@ -10,7 +10,6 @@ import { deliveryAnswer } from '../../../test/support/market-answers.ts';
 import { createTestTime } from '../../../test/support/scripted-market.ts';
 import { createClient } from '../client.ts';
 import { ArtifactMismatch } from '../payments/artifact-commitment.ts';
-import { TermsRefused } from '../payments/payment-errors.ts';
 import type { DeliveredGoods } from './download.ts';
 
 const KEY = 'aisle_sk_not-a-real-key';
@@ -91,6 +90,32 @@ test('takes no other answer for the goods, not even one of success', async () =>
   expect(all().length).toBe(0);
 });
 
+test.each<[string, Fault]>([
+  ['a page of a proxy', { type: 'text/html; charset=utf-8' }],
+  ['an answer without a type', { type: '' }],
+  ['bytes with a tag of something else', { tag: '"5f3c-62a"' }],
+  ['bytes with a weak tag', { tag: `W/"0x${'11'.repeat(32)}"` }],
+])('repeats after %s, at the start and in between, and takes nothing from it', async (_, fault) => {
+  const { client, server, goods, content, time } = await connect((_request, index) =>
+    [0, 2].includes(index) ? { page: '<p>Please sign in</p>', ...fault } : index === 1 ? { cut_after: 70_000 } : {},
+  );
+  const { to, all } = gather();
+  await client.download(goods, { to });
+  expect(all().equals(content)).toBe(true);
+  expect(server.seen).toHaveLength(4);
+  expect(time.slept).toHaveLength(3);
+});
+
+test('gives up on a proxy that answers every time, with no word about wrong goods', async () => {
+  const long = '<p>Please sign in</p>'.repeat(200_000);
+  const { client, server, goods } = await connect(() => ({ page: long, type: 'text/html' }));
+  const { to, all } = gather();
+  const whole = { name: 'UnreadableAnswer', why: 'no_answer', status: 200 };
+  await expect(client.download(goods, { to })).rejects.toMatchObject(whole);
+  expect(server.seen).toHaveLength(11);
+  expect(all().length).toBe(0);
+});
+
 test('skips what has come if the answer has no range, and resumes behind bytes of an earlier call', async () => {
   const { client, goods, content } = await connect((_, index) =>
     index === 0 ? { cut_after: 70_000 } : { no_range: true },
@@ -132,27 +157,24 @@ test('a range that begins elsewhere is not taken', async () => {
 });
 
 test.each([
-  ['another host', (url: string) => url.replace('127.0.0.1', 'localhost')],
-  ['a longer port', (url: string) => url.replace(/(:\d+)\//, '$10/')],
+  ['the market’s own name', (url: string) => url.replace(/^http:\/\/[^/]+/, 'https://market.example')],
+  ['a host that is not there', (url: string) => url.replace(/^http:\/\/[^/]+/, 'http://127.0.0.1:1')],
   ['a user name', (url: string) => url.replace('http://', 'http://127.0.0.1@other.example/')],
   ['a parent folder', (url: string) => url.replace('/api/', '/api/../../')],
   ['a query', (url: string) => `${url}?to=other`],
-])('sends nothing to %s', async (_, spoil) => {
-  const { client, server, goods } = await connect();
+  ['no address', () => ''],
+])('asks the market at the address of the client, even if the goods name %s', async (_, spoil) => {
+  const { client, server, goods, content } = await connect();
   const download = goods.download && { ...goods.download, url: spoil(goods.download.url) };
-  await expect(client.download({ ...goods, download }, gather())).rejects.toThrow(TermsRefused);
-  expect(server.seen).toEqual([]);
-});
-
-test('shows the credential of the delivery, and reaches a market that calls itself otherwise', async () => {
-  const { server, goods, content } = await connect();
-  const callsItself = 'https://market.example';
-  const environment = createTestTime();
-  const client = createClient({ baseUrl: server.baseUrl, callsItself, key: KEY, environment });
-  const download = goods.download && { ...goods.download, url: `${callsItself}/api/download/7` };
   const { to, all } = gather();
   await client.download({ ...goods, download }, { to });
   expect(all().equals(content)).toBe(true);
+  expect(server.seen.map(({ path }) => path)).toEqual(['/api/download/7']);
+});
+
+test('shows the credential of the delivery', async () => {
+  const { client, server, goods } = await connect();
+  await client.download(goods, gather());
   await client.download({ ...goods, delivery_token: 'dt' }, gather());
   const token = goods.download && { ...goods.download, download_token: 'dl' };
   await client.download({ ...goods, download: token, delivery_token: 'dt' }, gather());

@@ -1,8 +1,8 @@
 import type { Delivery } from '../../contract/listings.ts';
 import { own } from '../../contract/own-words.ts';
+import { DOWNLOAD_PATH } from '../../contract/uploads.ts';
 import { MarketError, UnreadableAnswer } from '../errors.ts';
 import { ArtifactMismatch, artifactBytes } from '../payments/artifact-commitment.ts';
-import { TermsRefused } from '../payments/payment-errors.ts';
 import { readRefusal } from '../read-answer.ts';
 import { type Bytes, partsOf, sourceOf } from './byte-source.ts';
 import { createCommitmentDigest, type Digest } from './digest.ts';
@@ -32,6 +32,11 @@ export interface DownloadProgress {
   bytes: number;
 }
 
+/** Type of every file that a market sends. The seller's media type could make a browser run the goods. */
+const GOODS_TYPE = /^application\/octet-stream\s*(?:;|$)/i;
+/** The commitment as a strong tag. */
+const GOODS_TAG = /^"0x[0-9a-f]{64}"$/;
+
 interface DownloadRun {
   link: GoodsLink;
   goods: DeliveredGoods;
@@ -46,8 +51,8 @@ interface DownloadRun {
 
 /**
  * Streams delivered goods to `to` and checks them against the commitment. Continues after a broken connection, and gives up after ten
- * failures in a row. Pays nothing. Throws `ArtifactMismatch` if the bytes aren't the promised ones, `TermsRefused` with `other_market` for
- * an address of another server, `MarketError`, `UnreadableAnswer`, and what `to` throws.
+ * failures in a row. Pays nothing. Throws `ArtifactMismatch` if the bytes aren't the promised ones, `MarketError`, `UnreadableAnswer`, and
+ * what `to` throws.
  */
 export async function downloadGoods(
   link: GoodsLink,
@@ -117,14 +122,15 @@ async function receiveSome(run: DownloadRun): Promise<void> {
   const broken = new AbortController();
   const signals = [broken.signal, ...(options.signal === undefined ? [] : [options.signal])];
   const idle = createIdleLimit(link, broken);
-  const url = addressOf(link, goods);
+  // The goods also name an address. It isn't used, so that key and token go only to the address that the caller named.
+  const url = `${link.baseUrl}${DOWNLOAD_PATH}/${goods.listing_id}`;
   const init = { method: 'GET', headers: headersOf(run), signal: AbortSignal.any(signals) };
   const response = await idle.within(sendRequest(link, url, init));
   if (!response.ok) throw await idle.within(readRefusal(response));
-  let skipped = mustBeNext(run, response);
   const reader = response.body?.getReader();
   let isOver = reader === undefined;
   try {
+    let skipped = mustBeNext(run, response);
     while (!isOver && reader !== undefined) {
       const read = await idle.within(reader.read().catch((cause: unknown) => brokenOff(response, cause)));
       isOver = read.done;
@@ -143,18 +149,22 @@ function brokenOff({ status, headers }: Response, cause?: unknown): never {
   throw new UnreadableAnswer('no_answer', own`the goods broke off`, { status, headers, cause });
 }
 
-/** Checks that the answer begins where it was asked to. Returns the bytes to skip, where a proxy answers with all of them. */
+/** Checks that the answer is the goods from where they were asked for. Returns the bytes to skip, if it has all of them. */
 function mustBeNext({ received, bytes, goods, commitment }: DownloadRun, response: Response): number {
   const { status, headers } = response;
+  // A payment that is undecided again, after the market lost its record, is answered with JSON and 202.
+  if (status !== 200 && status !== 206)
+    throw new UnreadableAnswer('unexpected', own`the answer is not the goods`, { status, headers });
+  const tag = headers.get('etag');
+  // A proxy may answer in place of the market, for instance with a page to sign in. The market answers when it is asked again.
+  if (!GOODS_TYPE.test(headers.get('content-type') ?? '') || (tag !== null && !GOODS_TAG.test(tag)))
+    throw new UnreadableAnswer('no_answer', own`the answer is a proxy’s, not the market’s`, { status, headers });
   if (status === 206) {
     const [, from, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(headers.get('content-range') ?? '') ?? [];
     if (Number(from) === received && Number(total) === bytes) return 0;
     throw new UnreadableAnswer('unexpected', own`the answer is another range of the goods`, { status, headers });
   }
-  // A payment that is undecided again, after the market lost its record, is answered with JSON and 202.
-  if (status !== 200) throw new UnreadableAnswer('unexpected', own`the answer is not the goods`, { status, headers });
   // The market answers with all bytes if the goods are no longer those that began to arrive.
-  const tag = headers.get('etag');
   if (received > 0 && tag !== null && tag !== `"${commitment}"`)
     throw new ArtifactMismatch(goods, commitment, tag.replaceAll('"', ''));
   return received;
@@ -183,21 +193,6 @@ function credentialOf({ key }: GoodsLink, { download, delivery_token }: Delivere
   if (token !== null) return { 'x-download-token': token };
   if (delivery_token !== undefined) return { 'x-delivery-token': delivery_token };
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
-}
-
-/**
- * Returns the address of the goods as reached from here. Throws if it isn't the market's, because whoever is there would get a key or token
- * that opens the goods.
- */
-function addressOf({ baseUrl, callsItself }: GoodsLink, { download }: DeliveredGoods): string {
-  const url = download?.url ?? '';
-  for (const address of [baseUrl, callsItself]) {
-    if (address !== null && url.startsWith(`${address}/`) && !/[\\?#\s]|\/\.{1,2}(?:\/|$)/.test(url))
-      return baseUrl + url.slice(address.length);
-  }
-  throw new TermsRefused('other_market', own`the goods are said to be at another address than the market’s`, {
-    outcome: own`nothing was sent there`,
-  });
 }
 
 interface IdleLimit {

@@ -6,8 +6,6 @@ import { UnreadableAnswer } from '../errors.ts';
 /** A client's connection to its market, for the routes that carry bytes. */
 export interface GoodsLink {
   baseUrl: string;
-  /** The market's own address if it is another one; null if not set. */
-  callsItself: string | null;
   key: string | undefined;
   environment: Environment;
   timeoutMs: number;

@@ -1,7 +1,6 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type DeliveredGoods, downloadGoods } from '../../sdk/goods/download.ts';
 import { ArtifactMismatch } from '../../sdk/payments/artifact-commitment.ts';
-import { TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { safeFileName } from '../show/file-name.ts';
 import type { FileState, GoodsView } from '../show/view.ts';
 import { explain } from './explain.ts';
@@ -55,7 +54,7 @@ export async function saveFile(saving: Saving): Promise<void> {
 /** Returns the commitment of what was received. The user keeps other bytes than the promised ones, as evidence. */
 async function receiveFile(saving: Saving, target: FileTarget): Promise<string> {
   const { scene, view, signal, showState } = saving;
-  const { baseUrl, callsItself, environment } = scene.client;
+  const { baseUrl, environment } = scene.client;
   let percent = 0;
   const showPercent = (): void => showState({ kind: 'saving', words: `Saving: ${percent} %` });
   const sleep: typeof environment.sleep = (ms, until) => {
@@ -64,7 +63,7 @@ async function receiveFile(saving: Saving, target: FileTarget): Promise<string> 
   };
   showPercent();
   const link = {
-    ...{ baseUrl, callsItself, key: undefined, timeoutMs: IDLE_MS },
+    ...{ baseUrl, key: undefined, timeoutMs: IDLE_MS },
     environment: { ...environment, sleep },
   };
   const onProgress = ({ received, bytes }: { received: number; bytes: number }): void => {
@@ -94,7 +93,7 @@ function describeStop(error: unknown): FileState {
     return say('The permission to save this file has run out. Collect again for a new one: nothing is paid.', true);
   }
   if (error instanceof UnreadableAnswer) return say('The connection broke. Save again: nothing is paid.');
-  if (error instanceof MarketError || error instanceof TermsRefused) {
+  if (error instanceof MarketError) {
     const { title, what, todo } = explain(error, { hasProof: false, isPaid: false, hasEnded: false, until: null });
     return say(`${what === '' ? `${title}.` : what} ${todo}`);
   }
