@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { ListingDetail } from '../contract/listings.ts';
 import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
-import { formed, type OwnWords, own } from '../contract/own-words.ts';
+import { type OwnWords, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
 import type { DeliveredGoods } from '../sdk/goods/download.ts';
@@ -11,13 +11,31 @@ import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../sdk/paymen
 import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
 import { folderNameOf } from './folders.ts';
+import {
+  changedGoodsError,
+  isNotBought,
+  isPaymentAsked,
+  mayBuyAfter,
+  notBought,
+  toMissingFile,
+  uncheckedNotice,
+  unfinishedError,
+  wrongGoodsError,
+} from './goods/goods-errors.ts';
 import { saveFile } from './goods/save-file.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
 import { checkGoodsFile, copyGoods, type GoodsTarget, prepareGoodsFolder, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
+import {
+  mayPayAgain,
+  mustBeConfirmed,
+  orUnknown,
+  type SpendOptions,
+  sdkOptions,
+  toUnknownOutcome,
+} from './spend-options.ts';
 import {
   isFree,
   isVerified,
@@ -37,6 +55,8 @@ export interface BuyGoodsOptions extends SpendOptions {
   outDir?: string | undefined;
   /** Exact file for the goods, instead of a free name in a folder. Refused if it exists and has other content. */
   outFile?: string | undefined;
+  /** Only collects goods that are bought already, or free: no payment is signed, and none that was signed is sent. */
+  collectOnly?: boolean | undefined;
 }
 
 export interface BoughtGoods {
@@ -63,7 +83,8 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
  * get them free, proves it by signing an authorization of value 0 and pays nothing. Otherwise this function judges the payment, reserves
  * the sum, signs once, waits, checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill
  * at any point the same call resumes and pays nothing twice. Priced goods on disk are returned again. Throws `PolicyRefused`,
- * `goods_mismatch` and errors of the SDK's `buy`.
+ * `goods_mismatch`, `goods_under_way`, `goods_not_arrived` and errors of the SDK's `buy`; with `collectOnly` also `no_purchase` and
+ * `payment_under_way`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -95,6 +116,8 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
       return await returnFromDisk(options, spend, record, kept);
     return await payAndKeep(options, spend);
   }
+  if (options.collectOnly === true && record?.state === 'signed')
+    return await collectUnfinished(options, spend, record);
   mustNotBeRefused(options, spend, options);
   const isNew = record === null || record.state === 'settled' || record.state === 'over';
   const isAgain = mayPayAgain(options, record);
@@ -102,6 +125,7 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
     const offer = await readOffer(options, order.key);
     const owned = await takeOwned(options, spend, offer);
     if (owned !== null) return owned;
+    if (options.collectOnly === true && offer.plan.amountUnits > 0n) throw notBought(options);
     if (isNew) await reserveSpend(options, spend, order, offer);
   }
   const again = async () => reserveSpend(options, spend, order, await readOffer(options, order.key));
@@ -155,16 +179,16 @@ async function takeOwned(
     if (spend.record?.state !== 'signed') await spend.reserve({ ...plan, amountUnits: 0n }, policy);
   };
   judgeSpend(policy, { market: plan.market, network: plan.network, amountUnits: 0n, goods: null });
+  let delivery: DeliveredGoods;
+  // Covers only the collecting: a refusal while the goods are saved must not be read as goods that nobody bought.
   try {
-    const delivery = await collectWithout(options, spend, plan.network);
-    await reserveNothing();
-    return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
+    delivery = await collectWithout(options, spend, plan.network);
   } catch (error) {
     if (error instanceof ArtifactMismatch) {
       await reserveNothing();
       throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
-    if (mayBuyAfter(error, listing)) {
+    if (options.collectOnly === true ? isNotBought(error) : mayBuyAfter(error, listing)) {
       if (error instanceof TermsRefused) options.onNotice?.(uncheckedNotice(error));
       return null;
     }
@@ -172,6 +196,27 @@ async function takeOwned(
       throw await explainRefusedCollecting(options, options, error);
     throw error;
   }
+  await reserveNothing();
+  return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
+}
+
+/**
+ * Collects goods whose payment is signed and not closed in the book. The signed payment isn't sent, because sending it pays if the market
+ * hasn't settled it. If the market doesn't deliver without it, the purchase has to be finished first.
+ */
+async function collectUnfinished(
+  options: BuyGoodsOptions,
+  spend: HeldSpend,
+  record: SpendRecord,
+): Promise<BoughtGoods> {
+  let delivery: DeliveredGoods;
+  try {
+    delivery = await collectWithout(options, spend, record.network);
+  } catch (error) {
+    if (error instanceof ArtifactMismatch) throw await orUnknown(spend, () => keepMismatch(options, spend, error));
+    throw isNotBought(error) || isPaymentAsked(error) ? unfinishedError(options) : error;
+  }
+  return await orUnknown(spend, () => keepGoods(options, spend, delivery, true));
 }
 
 /** Collects goods that this wallet or key owns, with a signature of value 0. Pays nothing. */
@@ -187,23 +232,6 @@ async function collectWithout(
     ...{ maxPriceUsdc: usdcOfUnits(MAX_PRICE_UNITS), proofStore: createMemoryProofStore() },
     ...withoutCollectProgress(options),
   });
-}
-
-/** Says that the purchase continues. The error alone would read as if the purchase had ended, because it says that nothing was signed. */
-function uncheckedNotice({ detail }: TermsRefused): OwnWords {
-  return own`The purchase continues, but openaisle couldn’t check whether this wallet already owns the goods. ${detail} for this check. If both addresses are the same market behind a tunnel or proxy, add --market-calls-itself URL to enable the check.`;
-}
-
-/**
- * Whether to pay after this error: the wallet doesn't own the goods, or its purchases can't be checked and there is no older version whose
- * buyers get the goods free. With an older version it remains unknown whether anything is due.
- */
-function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {
-  if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
-  const cannotAsk =
-    (error instanceof MarketError && error.reason === 'payment_required') ||
-    (error instanceof TermsRefused && error.why === 'other_market');
-  return cannotAsk && supersedes === null;
 }
 
 /** Hides the progress of the ownership check, which isn't worth reporting before a purchase. */
@@ -317,7 +345,10 @@ async function keepGoods(
   if (delivery.download === null) return await finishGoods(spend, await saveGoods(delivery, target), isPriced);
   const { client, onBytes, signal } = options;
   const collectAgain = () => collectWithout(options, spend, record.network);
-  const { kept, mismatch } = await saveFile({ client, collectAgain, onBytes, signal }, delivery, target);
+  const saving = saveFile({ client, collectAgain, onBytes, signal }, delivery, target);
+  const { kept, mismatch } = await saving.catch((error: unknown) => {
+    throw isPriced ? toMissingFile(error, delivery) : error;
+  });
   if (mismatch === null) return await finishGoods(spend, kept, isPriced);
   await spend.finishSpend({ delivery: { ...kept, commitment: mismatch.expected } });
   throw wrongGoodsError(kept, record);
@@ -331,24 +362,6 @@ async function finishGoods(spend: HeldSpend, goods: KeptGoods, isPriced: boolean
     ...(isPriced && goods.receipt === null ? { unpaid: nothingDueEntry(record) } : {}),
   });
   return boughtOf(spend.record ?? record, goods, false);
-}
-
-async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw toUnknownOutcome(spend, error);
-  }
-}
-
-function changedGoodsError({ path, receipt }: KeptGoods): AgentError {
-  return new AgentError('unknown', {
-    doNotPayAgain: true,
-    reason: 'goods_mismatch',
-    title: own`The market now delivers different goods than before${receipt === null ? own`` : own` (paid in ${formed('hash', receipt.tx_hash)})`}. They were not saved`,
-    nextStep: own`Do not pay again. Keep the receipt, and flag the listing.`,
-    file: path,
-  });
 }
 
 /**
@@ -367,19 +380,12 @@ async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: A
       reason: 'goods_mismatch',
       title: own`The delivered goods don’t match the listing`,
     });
-  const goods = await saveGoods(error.delivery(), targetOf(options, record));
+  const delivery = error.delivery();
+  // A file isn't downloaded if its delivery alone shows that it is the wrong one, so that there is nothing to save.
+  if (delivery.artifact === null) return wrongGoodsError({ receipt: delivery.receipt }, record);
+  const goods = await saveGoods(delivery, targetOf(options, record));
   await spend.finishSpend({ delivery: { ...goods, commitment: error.expected } });
   return wrongGoodsError(goods, record);
-}
-
-function wrongGoodsError(goods: KeptGoods, record: SpendRecord): AgentError {
-  return new AgentError('unknown', {
-    doNotPayAgain: true,
-    reason: 'goods_mismatch',
-    title: own`The delivered goods don’t match the listing${goods.receipt === null && record.state !== 'signed' ? own`` : own`, and they are paid for`}`,
-    nextStep: own`Do not pay again. Keep the file and the receipt, and flag the listing.`,
-    file: goods.path,
-  });
 }
 
 function targetOf({ outFile, outDir, book, client }: BuyGoodsOptions, record: SpendRecord): GoodsTarget {

@@ -8,7 +8,7 @@ import { deliveryAnswer } from '../../test/support/market-answers.ts';
 import { processorMs } from '../../test/support/processor-time.ts';
 import { delivery as deliverySchema } from '../contract/listings.ts';
 import { artifactBytes } from '../sdk/payments/artifact-commitment.ts';
-import { checkGoodsFile, goodsName, saveGoods } from './save-goods.ts';
+import { checkGoodsFile, copyGoods, goodsName, saveGoods } from './save-goods.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -80,4 +80,18 @@ test.each<[string, (path: string) => unknown]>([
   expect(basename(kept.path)).toBe(`2-${goodsName(delivery)}`);
   expect(await checkGoodsFile(kept)).toBe('intact');
   expect(await checkGoodsFile({ ...kept, path: inTheWay })).toBe('changed');
+});
+
+test('a copy of goods leaves all files of the user as they are', async () => {
+  const into = await mkdtemp(join(folder, 'copy-'));
+  const kept = await saveGoods(delivery, { folder: await mkdtemp(join(folder, 'from-')) });
+  const [taken, free] = [join(into, 'taken'), join(into, 'free')];
+  for (const path of [taken, `${taken}.part`, `${free}.part`]) await writeFile(path, 'of the user');
+  await expect(copyGoods(kept, taken)).rejects.toMatchObject({ parts: { reason: 'file_exists' } });
+  expect(await copyGoods(kept, free)).toBe(free);
+  expect(await copyGoods(kept, free)).toBe(free);
+  expect(await checkGoodsFile({ ...kept, path: free })).toBe('intact');
+  expect((await stat(free)).mode & 0o777).toBe(0o600);
+  for (const path of [taken, `${taken}.part`, `${free}.part`]) expect(await readFile(path, 'utf8')).toBe('of the user');
+  expect((await readdir(into)).toSorted()).toEqual(['free', 'free.part', 'taken', 'taken.part']);
 });

@@ -1,4 +1,4 @@
-import { access, constants, copyFile, rm } from 'node:fs/promises';
+import { access, constants, copyFile, open, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
@@ -66,20 +66,35 @@ export async function copyGoods(kept: KeptGoods, file: string): Promise<string> 
   try {
     const there = await commitmentOfFile(file, kept);
     if (there === kept.commitment) return file;
-    const part = `${file}.part`;
-    await rm(part, { force: true });
-    await copyFile(kept.path, part, constants.COPYFILE_EXCL);
-    if (!(await moveToNew(part, file))) throw await withoutFile(part, takenFile(file));
-    await syncFolderOf(file);
+    if (there !== null) throw takenFile(file);
+    await copyToNew(kept, file);
     return file;
   } finally {
     await lock.release();
   }
 }
 
-async function withoutFile(path: string, error: AgentError): Promise<AgentError> {
-  await rm(path, { force: true });
-  return error;
+async function copyToNew({ path, commitment }: KeptGoods, file: string): Promise<void> {
+  // The commitment makes a name that no file of the user has.
+  const copy = `${file}.${commitment.slice(2, 10)}.copy.part`;
+  await rm(copy, { force: true });
+  try {
+    await copyFile(path, copy, constants.COPYFILE_EXCL);
+    await syncFile(copy);
+    if (!(await moveToNew(copy, file))) throw takenFile(file);
+  } finally {
+    await rm(copy, { force: true });
+  }
+  await syncFolderOf(file);
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /** Returns a file with these bytes under that name or, unless the name is exact, a numbered variant of it, writing it if needed. */

@@ -148,7 +148,12 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend, order: Orde
   const done = await withUpload({ ...options, folder }, order, before, async (listing) => {
     const fee: Fee = { ...options, listing, key: order.key };
     if (isNew && spend.record === before) await reserveFee(fee, spend);
-    else await spend.noteSentAgain();
+    else {
+      await spend.noteSentAgain();
+      // The body in the book is what `openaisle wait` sends.
+      if (spend.record?.listing?.['artifact_upload'] !== listing.artifact_upload)
+        await spend.noteListing({ ...listing });
+    }
     return await payFee(fee, spend, isNew).catch(async (error: unknown) => {
       throw toUnknownOutcome(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
     });

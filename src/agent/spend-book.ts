@@ -67,6 +67,8 @@ export interface HeldSpend {
   /** Call before sending the same signature again, because sending it makes earlier statements that it is unpaid obsolete. */
   noteSentAgain(): Promise<void>;
   noteVerified(): Promise<void>;
+  /** Replaces the body of a fee that is under way, because its goods were uploaded again. */
+  noteListing(listing: NonNullable<SpendRecord['listing']>): Promise<void>;
 }
 
 export interface BookOptions {
@@ -271,6 +273,7 @@ async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
         await write({ ...rest, unpaid: { ...unpaid, sent_again: true } });
     },
     noteVerified: async () => write(asVerified(current())),
+    noteListing: async (listing) => write({ ...current(), listing }),
     forgetUnsigned: async () => {
       if (record !== null && isUnsigned(record)) await files.remove(record);
     },

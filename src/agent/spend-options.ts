@@ -77,6 +77,15 @@ export function toUnknownOutcome({ record }: HeldSpend, error: unknown): unknown
   });
 }
 
+/** Runs work after a payment was signed. */
+export async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toUnknownOutcome(spend, error);
+  }
+}
+
 export function sdkOptions({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
   return {
     ...(onProgress === undefined ? {} : { onProgress }),

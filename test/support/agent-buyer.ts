@@ -10,6 +10,8 @@ import type { PaymentOut } from '../../src/contract/payments.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { systemEnvironment } from '../../src/sdk/environment.ts';
 import {
+  ARTIFACT,
+  deliveryAnswer,
   listingAnswer,
   officialAnswer,
   paymentRecord,
@@ -37,11 +39,33 @@ export const RECEIPT: NonNullable<Delivery['receipt']> = {
   ...{ amount_units: '2500000', network: 'base' },
 };
 
+type Answer = Reply | ((request: SeenRequest) => Reply);
+
+function answerTo(request: SeenRequest, answer: Answer): Reply {
+  return typeof answer === 'function' ? answer(request) : answer;
+}
+
+/** Delivers the goods of `deliveryAnswer` as a file at the address that the request went to. */
+export function fileAnswer(fields: Partial<Delivery> = {}) {
+  return ({ headers }: SeenRequest): Reply => {
+    const about = {
+      bytes: ARTIFACT.length,
+      media_type: 'text/plain',
+      filename: 'a.txt',
+      sha256: `0x${'5b'.repeat(32)}`,
+    };
+    const link = { url: `http://${headers.host}/api/download/7`, download_token: null, expires_at: null };
+    return deliveryAnswer(7, { artifact: null, download: { ...about, ...link }, receipt: RECEIPT, ...fields });
+  };
+}
+
 export interface Told {
   /** Fields of listing 7, evaluated at every read. */
   listing?: () => object;
   /** Answers to attempts to collect before the goods were delivered: first without a signature, then with one. */
-  looks?: readonly [Reply, Reply];
+  looks?: readonly [Answer, Answer];
+  /** Answer to a download of goods that are a file. */
+  file?: (request: SeenRequest) => Reply;
   /** Fields of the payment that the market returns for an authorization's nonce. Omitted if the market knows no payment. */
   payment?: Partial<PaymentOut>;
 }
@@ -52,19 +76,19 @@ const NOT_YOURS = [asked, refusalAnswer('nothing_to_collect')] as const;
  * Starts a buyer with an empty book and a scripted market that shows listing 7. Purchases are answered in order; the last answer repeats.
  * Attempts to collect get the answers in `looks` until the goods were delivered.
  */
-export async function buyerBefore(script: (Reply | ((request: SeenRequest) => Reply))[], told: Told = {}) {
-  const { listing = () => ({}), looks = NOT_YOURS, payment } = told;
+export async function buyerBefore(script: Answer[], told: Told = {}) {
+  const { listing = () => ({}), looks = NOT_YOURS, payment, file = () => 'cut' } = told;
   let bought = 0;
   let isHad = false;
   const scripted = await startScriptedMarket((request) => {
-    if (collects(request) && !isHad) return looks[nonceIn(request) === null ? 0 : 1];
+    if (collects(request) && !isHad) return answerTo(request, looks[nonceIn(request) === null ? 0 : 1]);
     if (request.method === 'POST') {
       bought += 1;
-      const next = script[Math.min(bought, script.length) - 1] ?? 'cut';
-      const reply = typeof next === 'function' ? next(request) : next;
+      const reply = answerTo(request, script[Math.min(bought, script.length) - 1] ?? 'cut');
       isHad ||= reply !== 'cut' && reply.status === 200;
       return reply;
     }
+    if (request.path.startsWith('/api/download/')) return file(request);
     if (request.path.startsWith('/api/payment'))
       return payment === undefined
         ? refusalAnswer('payment_not_found')

@@ -124,6 +124,16 @@ test('wrong goods are kept as evidence, under their own commitment', async () =>
   expect(kept.bytes).toBe(content.length);
 });
 
+test('goods that become others midway are no evidence: nothing is kept, and the next call begins anew', async () => {
+  const { client, server, goods } = await connect((_, index) => {
+    if (index > 0) server.goods.tag = `"0x${'00'.repeat(32)}"`;
+    return index === 0 ? { cut_after: MIB } : {};
+  });
+  const stopped = saveFile({ client }, goods, { folder });
+  await expect(stopped).rejects.toMatchObject({ trouble: 'unknown', parts: { reason: 'goods_not_arrived' } });
+  expect(await readdir(folder)).toEqual([]);
+});
+
 async function goodsFile(): Promise<GoodsFile> {
   const path = join(folder, 'data.bin');
   await writeFile(path, content);

@@ -12,6 +12,7 @@ import { type GoodsTarget, keptGoodsOf, namesFor, noFreeName, placeOf } from '..
 import type { OnBytes } from '../spend-options.ts';
 import type { KeptGoods } from '../spend-record.ts';
 import { commitmentOfFile, fileSource } from './file-bytes.ts';
+import { otherGoodsMidway } from './goods-errors.ts';
 
 export interface SaveFileOptions {
   client: Client;
@@ -23,14 +24,14 @@ export interface SaveFileOptions {
 
 export interface SavedFile {
   kept: KeptGoods;
-  /** Set if the bytes aren't the promised ones. They are saved nevertheless, as evidence. */
+  /** Set if all bytes came and aren't the promised ones. They are saved nevertheless, as evidence. */
   mismatch: ArtifactMismatch | null;
 }
 
 /**
  * Downloads goods that are a file, mode 0600, durably. The bytes go to a `.part` file first, from which the next call continues, and get
  * their name once all are there and checked. Reuses an identical file and never overwrites another. Throws `file_exists`,
- * `goods_under_way` if `signal` aborts, and what the client throws.
+ * `goods_under_way` if `signal` aborts, `goods_not_arrived` if the market sends something else midway, and what the client throws.
  */
 export async function saveFile(
   options: SaveFileOptions,
@@ -52,6 +53,10 @@ export async function saveFile(
       return { kept: keptGoodsOf(delivery, { ...promised, ...here, commitment }), mismatch: null };
     if (here.free === null) throw noFreeName(folder, name, isExact);
     const mismatch = await fillPart(options, delivery, part);
+    if (mismatch !== null && (await sizeOf(part)) !== download.bytes) {
+      await rm(part, { force: true });
+      throw otherGoodsMidway(delivery);
+    }
     const path = await givePlace(part, names.slice(names.indexOf(here.free)));
     if (path === null) throw noFreeName(folder, name, isExact);
     const actual = mismatch?.actual ?? commitment;

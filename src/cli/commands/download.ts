@@ -1,9 +1,6 @@
-import { PolicyRefused } from '../../agent/agent-error.ts';
 import { buyGoods } from '../../agent/buy-goods.ts';
 import { inQuotes } from '../../contract/foreign-words.ts';
-import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, CommandOutput } from '../cli.ts';
-import { CliError } from '../cli-error.ts';
 import { openWalletSession, toPaymentError } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine } from '../printable.ts';
@@ -21,10 +18,11 @@ async function downloadGoods(cli: Cli): Promise<CommandOutput> {
     listingId,
     // Nothing may be paid. Goods that the wallet or the key owns cost nothing, whatever their price.
     maxPriceUsdc: 0,
+    collectOnly: true,
     outDir: options.dir,
     outFile: options.to,
   }).catch((error: unknown) => {
-    throw isNotBought(error) ? notBought(listingId) : toPaymentError(error, session.wallet);
+    throw toPaymentError(error, session.wallet);
   });
   const checked = notVerified === null ? 'They match the listing.' : `Not verified: ${notVerified}.`;
   return {
@@ -38,18 +36,6 @@ async function downloadGoods(cli: Cli): Promise<CommandOutput> {
       receipt: goods.receipt,
     },
   };
-}
-
-function isNotBought(error: unknown): boolean {
-  return error instanceof PolicyRefused && error.parts.reason === 'above_max_price';
-}
-
-function notBought(listingId: number): CliError {
-  return new CliError('wrong_use', {
-    reason: 'no_purchase',
-    title: own`Neither this wallet nor this key bought listing ${listingId}, and it isn’t free. Nothing was paid`,
-    nextStep: own`Run openaisle buy ${listingId} --max USDC to buy it.`,
-  });
 }
 
 export const download: Command = {
