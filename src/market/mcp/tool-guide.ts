@@ -71,7 +71,7 @@ export const TOPICS: readonly Topic[] = [
     title: 'Sell',
     steps: [
       `list_item with dry_run: true checks everything and costs nothing. Without dry_run it asks for the fee of ${LISTING_FEE_TEXT} to the treasury, as buy asks for the price.`,
-      'artifact takes goods of up to 256 KiB. A larger file is uploaded by tus 1.0.0 at POST /api/upload, with the merchant key in Authorization; then list_item takes its id as artifact_upload. `openaisle sell FILE` does all of it. limits of official_facts has both sizes.',
+      'artifact takes goods of up to 256 KiB. A larger file is uploaded first: `openaisle sell FILE` uploads and lists it. Other programs upload by tus 1.0.0, as docs/uploads.md says; then list_item takes the id as artifact_upload. limits of official_facts has both sizes.',
       'Price and seller_wallet can never change. edit_item changes the rest until the first purchase; withdraw_item ends a listing for good.',
       'Put evidence into preview, and nothing that must stay hidden. For a newer version, name the older listing in supersedes.',
       'A payment that no rule covers waits in reviews of me: decide it with review_payment as deliver, refunded or declined.',
