@@ -14,7 +14,7 @@ import type { KeptGoods } from './spend-record.ts';
 
 const MAX_NAMES = 100;
 
-/** Where goods are saved: in a folder under a free name, or as exactly this file. */
+/** Target of saved goods: a folder, in which they get a free name, or exactly this file. */
 export type GoodsTarget = { folder: string } | { file: string };
 
 /** Returns the folder, the wanted name, and whether a numbered variant of it will do. */

@@ -88,7 +88,7 @@ export async function tryListing(options: Omit<Given, 'book' | 'key'>): Promise<
   });
 }
 
-/** What is to be listed. */
+/** Goods and terms of a new listing. */
 interface Order {
   key: string;
   /** Without the ID of an upload of `file`. */

@@ -56,7 +56,7 @@ export interface MarketConfig {
   /** Origin of the linked city. Null if no things are sold. */
   cityUrl: string | null;
   pepperFile: string | null;
-  /** Where the bytes of new uploads go. Null: into the database. */
+  /** Store for the bytes of new uploads. Null: the database. */
   s3: S3Settings | null;
   keyPrefix: string;
   deploymentCommit: string | null;
@@ -96,7 +96,7 @@ export interface Market {
   /** All providers in configured order. The first one that can be trusted now leads a decision (docs/decisions/0021). */
   providers: readonly Provider[];
   pepper: Pepper;
-  /** Where the bytes of new uploads go. Null: into the database. */
+  /** Store for the bytes of new uploads. Null: the database. */
   objectStore: ObjectStore | null;
   /** Call it after a commit that queued events, so that they are numbered at once. */
   wakeEvents(): void;

@@ -141,7 +141,7 @@ async function downloadTo(
     if (signal?.aborted !== true) throw error;
     throw underWay(await sizeOf(part), delivery, part);
   } finally {
-    // What is there must survive a crash, because the next call continues behind it.
+    // Survives a crash, because the next call continues behind it.
     await file.sync().catch(() => {});
     await file.close();
   }

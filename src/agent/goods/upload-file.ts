@@ -22,7 +22,7 @@ export interface UploadFileOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What this machine remembers of an upload until its goods are listed. */
+/** Record of an upload that this machine keeps until its goods are listed. */
 const keptUpload = z.strictObject({
   version: z.literal(1),
   id: z.string().regex(UPLOAD_ID),

@@ -16,7 +16,7 @@ async function downloadGoods(cli: Cli): Promise<CommandOutput> {
     ...session,
     client: cli.connect(market, key),
     listingId,
-    // Nothing may be paid. Goods that the wallet or the key owns cost nothing, whatever their price.
+    // Allows no payment. Goods that the wallet or the key owns cost nothing, whatever their price.
     maxPriceUsdc: 0,
     collectOnly: true,
     outDir: options.dir,

@@ -10,7 +10,7 @@ export const CHUNK_BYTES = 524_288;
 /** Deletes an object of the S3 store whose chunk was never committed. Longer than any request takes. */
 const ABANDONED_AFTER_MS = 86_400_000;
 
-/** Where a chunk is: in its row, or under a name in the S3 store. */
+/** Place of a chunk: in its row, or under a name in the S3 store. */
 export type ChunkPlace = { content: Buffer } | { s3Name: string };
 
 type Storing = Pick<Market, 'database' | 'clock' | 'random' | 'objectStore'>;

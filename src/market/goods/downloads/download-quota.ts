@@ -11,7 +11,7 @@ const DAY_SECONDS = 86_400;
 const KIB = 1_024;
 const MEGABYTE_KIB = 1_024;
 
-/** Who takes goods: a purchase, or without one the seller or an entitled buyer, or anybody for free goods. */
+/** Taker of goods: a purchase, or without one the seller or an entitled buyer, or anybody for free goods. */
 export type Taker = { purchaseId: bigint } | { merchantId: bigint } | { payer: Hex } | { clientNetwork: string };
 
 export interface TakenGoods {

@@ -13,7 +13,7 @@ export interface FileFacts {
   bytes: number;
   commitment: Buffer;
   filename: string | null;
-  /** Where the bytes are: in the listing's own row, or in an uploaded object. */
+  /** Place of the bytes: the listing's own row, or an uploaded object. */
   source: { content: Buffer } | { objectId: bigint };
 }
 
