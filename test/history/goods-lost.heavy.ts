@@ -44,7 +44,7 @@ test('a recovery erases goods again that were erased in what was lost, and keeps
   await eraseGoods(market, { listingId: BigInt(erased), reasonCode: 'illegal', despitePayments: false });
   await loseTo(backup, { history, world, place });
 
-  // Nothing is pruned before the operator has decided which copy of the database stays.
+  // Pruning waits until the operator has decided which copy of the database stays.
   await pruneGoods(market);
   expect([...objectStore.objects.keys()]).toHaveLength(2);
   await recoverHistory(world, place);

@@ -42,7 +42,7 @@ export async function startCuttingProxy(targetPort: number, nextCut: () => numbe
         return;
       }
       cuts += 1;
-      // What came before the cut still arrives.
+      // Bytes that came before the cut still arrive.
       target.end(bytes.subarray(0, left), () => target.destroy());
       client.destroy();
     });

@@ -99,7 +99,7 @@ describe('an upload', () => {
     const path = new URL(created.headers.get('location') ?? '').pathname;
     const upload = await readUpload(stage, owner, path);
     expect(upload.sha256?.toString('hex')).toBe(sha256Of(bytes));
-    // Nothing is missing, so this changes nothing.
+    // An upload that misses no bytes is left as it is.
     const empty = await patchUpload(stage, path, { key: owner.key, offset: bytes.length, body: Buffer.alloc(0) });
     expect([empty.status, empty.headers.get('upload-offset')]).toEqual([204, '1300000']);
     await askTus(stage.url, 'DELETE', path, { key: owner.key });

@@ -149,7 +149,7 @@ export interface ArtifactRow extends Attributes {
   bytes: number;
   /** The bytes, of goods that came as a string. */
   content: Buffer | null;
-  /** Where the bytes are, of goods that came as an upload. */
+  /** Place of the bytes of uploaded goods. Null for a string. */
   upload: { objectId: bigint; sha256: Buffer } | null;
 }
 

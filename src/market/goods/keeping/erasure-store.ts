@@ -16,7 +16,7 @@ export interface ErasableGoods {
   erased: boolean;
   artifact_commitment: Buffer;
   artifact_bytes: number;
-  /** Of the erasure before. */
+  /** Reason code of the earlier erasure. */
   reason_code: string | null;
   purchases: bigint;
 }

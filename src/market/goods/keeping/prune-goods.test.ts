@@ -29,7 +29,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   clock = settableClock(Date.now());
   recorded = recordingLog();
-  // Nothing of the test before is left.
+  // Deletes the rows of the tests before.
   await db.database.run(sql`delete from uploads`);
   passTime(2 * DAY_MS);
   await pruneGoods(marketWith());

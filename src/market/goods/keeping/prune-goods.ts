@@ -120,7 +120,7 @@ export async function deleteNames(
 }
 
 export interface GoodsPruning extends SingletonJob {
-  /** What the leader counted last. Null in other processes. */
+  /** Returns the leader's last counts. Null in other processes. */
   facts(): GoodsFacts | null;
 }
 
